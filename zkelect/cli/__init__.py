@@ -1,0 +1,32 @@
+"""The command line: an extra, so that a program that embeds zkelect does not carry it.
+
+The entry point is ``start``, not ``main``: importing :mod:`zkelect.cli.main` binds the
+name ``main`` of this package to that module.
+"""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["start"]
+
+_EXTRA = frozenset({"click", "rich"})
+_EX_USAGE = 64  # sysexits.h
+
+
+def start() -> None:
+    """Run the ``zkelect`` command, or say what to install for it.
+
+    :raises SystemExit: always; 64 when the extra ``cli`` is not installed.
+    """
+    try:
+        from zkelect.cli.main import command  # noqa: PLC0415 - this line may fail, by design
+    except ModuleNotFoundError as missing:
+        if missing.name not in _EXTRA:
+            raise
+        print(
+            "zkelect: the command line needs its extra: pip install 'zkelect[cli]'",
+            file=sys.stderr,
+        )
+        raise SystemExit(_EX_USAGE) from missing
+    command()

@@ -1,0 +1,122 @@
+"""Joining: make the candidate, find its place, recover from lost replies."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from zkelect.core import events as ev
+from zkelect.core.events import Event
+from zkelect.core.moves import deletions, doom, give_up, grant, leave, stand, watches
+from zkelect.core.state import Phase, State, Step
+from zkelect.core.znodes import Roll
+from zkelect.errors import SequenceExhausted
+
+
+def begin(s: State, event: ev.Campaigned) -> Step:
+    return stand(evolve(s, campaign=event.campaign, uuid=event.uuid))
+
+
+def cancel(s: State, event: ev.Cancelled) -> Step:
+    if event.campaign != s.campaign:
+        return s, ()
+    return leave(s)
+
+
+def adopt(s: State, event: ev.Created) -> Step:
+    entry = s.dialect.parse(event.node)
+    if entry is None or event.owner != s.session_id:
+        return s, ()
+    if entry.exhausted:
+        return give_up(evolve(s, node=entry, sent=False), SequenceExhausted(s.path, entry.node))
+    return evolve(s, node=entry, czxid=event.czxid, sent=False), ()
+
+
+def make_parent(s: State, _: ev.ParentMissing) -> Step:
+    if not s.sent:
+        return s, ()
+    return evolve(s, sent=False), (ev.MakeParent(stamp=s.stamp),)
+
+
+def stand_again(s: State, _: Event) -> Step:
+    return stand(s)
+
+
+def rest_over(s: State, _: ev.Rested) -> Step:
+    if s.sent or s.node is not None:
+        return s, ()
+    return stand(s)
+
+
+def refuse(s: State, event: ev.Refused) -> Step:
+    return give_up(evolve(s, sent=False), event.error)
+
+
+def read_after_barrier(s: State, _: ev.Committed) -> Step:
+    return s, (ev.ReadRoll(stamp=s.stamp),)
+
+
+def roll_joining(s: State, event: ev.Rolled) -> Step:
+    roll = s.dialect.read(event.children)
+    if s.node is not None:
+        return take_place(s, roll, event)
+    if s.sent:
+        return sift(s, roll)
+    return s, ()
+
+
+def sift(s: State, roll: Roll) -> Step:
+    """After a lost reply: none, one or several of ours may be there."""
+    ours = roll.of(s.uuid)
+    if not ours:
+        return stand(evolve(s, sent=False))
+    nodes = frozenset(entry.node for entry in ours)
+    watches = tuple(ev.Watch(stamp=s.stamp, node=entry.node) for entry in ours)
+    return evolve(s, suspects=nodes, adopted=()), watches
+
+
+def inspect(s: State, event: ev.Watched) -> Step:
+    entry = s.dialect.parse(event.node)
+    if event.node not in s.suspects or entry is None:
+        return s, ()
+    if event.owner == s.session_id:
+        s = evolve(s, adopted=(*s.adopted, (entry, event.czxid)))
+    return settle(evolve(s, suspects=s.suspects - {event.node}))
+
+
+def vanish_joining(s: State, event: ev.Vanished) -> Step:
+    if s.is_own(event.node):
+        return stand(s)
+    if event.node in s.suspects:
+        return settle(evolve(s, suspects=s.suspects - {event.node}))
+    return s, ()
+
+
+def settle(s: State) -> Step:
+    """Every suspect has answered: keep the lowest that is this session's."""
+    if s.suspects:
+        return s, ()
+    if not s.adopted:
+        return stand(evolve(s, sent=False))
+    own, czxid = min(s.adopted, key=lambda found: found[0].sequence)
+    s = evolve(s, node=own, czxid=czxid, sent=False, adopted=())
+    return s, (ev.ReadRoll(stamp=s.stamp),)
+
+
+def take_place(s: State, roll: Roll, event: ev.Rolled) -> Step:
+    """Our create was answered and the roll read behind it: find who is ahead."""
+    own = s.node
+    if own is None or roll.find(own.node) is None:
+        return stand(s)
+    if event.record is None:
+        s = evolve(s, phase=Phase.JOINING, node=None, doomed=s.doomed | {own.node})
+        return s, (*deletions(s), ev.MakeParent(stamp=s.stamp))
+    if (worn := roll.exhausted) is not None:
+        return give_up(s, SequenceExhausted(s.path, worn.node))
+    before, was_waiting = s.ahead[-1:], s.phase is Phase.WAITING
+    s, strays = doom(s, roll)
+    s = evolve(s, phase=Phase.WAITING, ahead=roll.ahead_of(own), walked=0, record=event.record)
+    to_watch = watches(s)
+    if was_waiting:
+        to_watch = () if s.ahead[-1:] == before else to_watch[1:]
+    s, granted = grant(s, event)
+    return s, (*to_watch, *strays, *granted)

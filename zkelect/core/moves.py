@@ -1,0 +1,108 @@
+"""What several rows of the table share: standing, leaving, granting, deposing."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from zkelect.core import events as ev
+from zkelect.core.events import Effect, Event, Reason
+from zkelect.core.state import Phase, State, Step
+from zkelect.core.znodes import Entry, Roll
+from zkelect.errors import ZkelectError
+
+
+def stand(s: State) -> Step:
+    """Begin an attempt: create and roll go out back to back, on one connection."""
+    s = evolve(s, phase=Phase.JOINING, attempt=s.attempt + 1, node=None, czxid=0)
+    s = evolve(s, sent=s.connected, suspects=frozenset(), adopted=(), ahead=(), record=None)
+    if not s.connected:
+        return s, ()
+    return s, (ev.Create(stamp=s.stamp, uuid=s.uuid), ev.ReadRoll(stamp=s.stamp))
+
+
+def recover(s: State) -> Step:
+    """A create's reply was lost: barrier first, for this server may lag (CURATOR-264)."""
+    s = evolve(s, attempt=s.attempt + 1, suspects=frozenset(), adopted=())
+    return s, (ev.Commit(stamp=s.stamp), *deletions(s))
+
+
+def grant(s: State, event: Event) -> Step:
+    """The one door to leadership."""
+    ready = s.first and s.connected and event.leased
+    if not ready or s.node is None or s.record is None:
+        return s, ()
+    grant = ev.Grant(stamp=s.stamp, node=s.node.node, czxid=s.czxid, record=s.record)
+    s = evolve(s, phase=Phase.PREPARING, term=s.stamp, reason=None, released=False)
+    return s, (grant,)
+
+
+def depose(s: State, reason: Reason) -> Step:
+    """End the term, once. The znode waits for the body, or for the lease to run out."""
+    term = s.term
+    assert term is not None  # a leader has a term
+    s = evolve(s, phase=Phase.LEAVING, reason=reason)
+    void = ev.Void(stamp=term, reason=reason)
+    if reason is Reason.RESIGNED:
+        return s, (void,)
+    return s, (void, ev.StartGrace(stamp=term))
+
+
+def leave(s: State) -> Step:
+    return go(evolve(s, phase=Phase.LEAVING, reason=None, suspects=frozenset()))
+
+
+def give_up(s: State, error: ZkelectError) -> Step:
+    fail = ev.Fail(stamp=s.stamp, campaign=s.campaign, error=error)
+    s, effects = leave(s)
+    return s, (fail, *effects)
+
+
+def go(s: State) -> Step:
+    s, finish = finish_if_left(s)
+    return s, (*withdrawal(s), *finish)
+
+
+def withdrawal(s: State) -> tuple[Effect, ...]:
+    free = s.term is None or s.released
+    if s.phase is not Phase.LEAVING or s.node is None or not free or not s.connected:
+        return ()
+    return (ev.Withdraw(stamp=s.stamp, node=s.node.node, reason=s.reason),)
+
+
+def finish_if_left(s: State) -> Step:
+    if s.phase is not Phase.LEAVING:
+        return s, ()
+    if s.term is not None or s.node is not None or s.sent or s.doomed:
+        return s, ()
+    finish = ev.Finish(stamp=s.stamp, campaign=s.campaign)
+    s, again = evolve(s, phase=Phase.IDLE, again=None), s.again
+    if again is None:
+        return s, (finish,)
+    s, effects = stand(evolve(s, campaign=again[0], uuid=again[1]))
+    return s, (finish, *effects)
+
+
+def forget_session(s: State) -> State:
+    s = evolve(s, session_id=None, connected=False, node=None, czxid=0, sent=False)
+    return evolve(s, suspects=frozenset(), adopted=(), ahead=(), doomed=frozenset())
+
+
+def doom(s: State, roll: Roll) -> Step:
+    """Delete what carries our uuid and is not our present candidate."""
+    strays = {entry.node for entry in roll.of(s.uuid) if not s.is_own(entry.node)} - s.doomed
+    s = evolve(s, doomed=s.doomed | strays)
+    return s, tuple(ev.Delete(stamp=s.stamp, node=node) for node in sorted(strays))
+
+
+def deletions(s: State) -> tuple[Effect, ...]:
+    if not s.connected:
+        return ()
+    return tuple(ev.Delete(stamp=s.stamp, node=node) for node in sorted(s.doomed))
+
+
+def watches(s: State) -> tuple[Effect, ...]:
+    """Our own znode, and only the one just ahead: one death wakes one process."""
+    watched: tuple[Entry | None, ...] = (s.node, *s.ahead[-1:])
+    if s.leads:
+        watched = (s.node,)
+    return tuple(ev.Watch(stamp=s.stamp, node=entry.node) for entry in watched if entry)

@@ -1,0 +1,96 @@
+"""What one candidate knows: its phase, its znode, who is ahead."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+import attrs
+
+from zkelect.core.events import Effect, Reason, Stamp
+from zkelect.core.record import Record
+from zkelect.core.znodes import KAZOO, Dialect, Entry
+
+__all__ = ["HEIRS", "Phase", "State", "Step"]
+
+HEIRS: Final = 2
+"""So many waiting candidates keep a warm lease: after a fail-over nobody tells the
+second in line that it has become the first."""
+
+
+class Phase(StrEnum):
+    """Where a candidate stands. "Suspended" is none of them: that is said of the session."""
+
+    IDLE = "idle"
+    JOINING = "joining"
+    WAITING = "waiting"
+    PREPARING = "preparing"
+    LEADING = "leading"
+    LEAVING = "leaving"
+
+
+@attrs.frozen(kw_only=True)
+class State:
+    """One candidate at one instant.
+
+    :param campaign: which call of the user this is for. :param attempt: counts creates.
+    :param node: our candidate as far as we know; None before it is made or once it is gone.
+    :param sent: a create is under way, or its outcome was lost with the connection.
+    :param suspects: znodes with our uuid that are being looked at after a lost reply.
+    :param adopted: of those, the ones that belong to this session, with their czxids.
+    :param ahead: who is before us, as last known; the last one is watched.
+    :param walked: how many of them vanished since the roll was read.
+    :param term: stamp of the leadership whose body runs, None without one.
+    :param released: the body of an ended term need not be waited for any more.
+    :param doomed: strays of ours whose deletion is not confirmed.
+    :param again: the campaign, and its uuid, to begin once this one has left.
+    """
+
+    path: str
+    dialect: Dialect = KAZOO
+    phase: Phase = Phase.IDLE
+    session_id: int | None = None
+    connected: bool = False
+    campaign: int = 0
+    uuid: str = ""
+    attempt: int = 0
+    node: Entry | None = None
+    czxid: int = 0
+    sent: bool = False
+    suspects: frozenset[str] = frozenset()
+    adopted: tuple[tuple[Entry, int], ...] = ()
+    ahead: tuple[Entry, ...] = ()
+    walked: int = 0
+    record: Record | None = None
+    term: Stamp | None = None
+    reason: Reason | None = None
+    released: bool = False
+    doomed: frozenset[str] = frozenset()
+    again: tuple[int, str] | None = None
+
+    @property
+    def stamp(self) -> Stamp:
+        """The stamp of the present try."""
+        return Stamp(session_id=self.session_id, attempt=self.attempt)
+
+    @property
+    def leads(self) -> bool:
+        """Whether a leadership is held, serving or not."""
+        return self.phase in (Phase.PREPARING, Phase.LEADING)
+
+    @property
+    def first(self) -> bool:
+        """Whether nobody is ahead of our waiting candidate: only the lease is wanting."""
+        return self.phase is Phase.WAITING and not self.ahead
+
+    @property
+    def warm(self) -> bool:
+        """Whether probes should check our candidate: it leads, or may have to soon."""
+        return self.leads or (self.phase is Phase.WAITING and len(self.ahead) <= HEIRS)
+
+    def is_own(self, node: str) -> bool:
+        """Tell our present candidate by its name."""
+        return self.node is not None and self.node.node == node
+
+
+Step = tuple[State, tuple[Effect, ...]]

@@ -1,0 +1,72 @@
+"""Connection strings: what people write, understood or refused with the right form."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlsplit
+
+import attrs
+
+from zkelect.errors import InvalidArgument
+
+__all__ = ["DEFAULT_PORT", "Hosts", "parse"]
+
+DEFAULT_PORT: Final = 2181
+_FORM: Final = "the form is 'zk1:2181,zk2:2181,zk3:2181/chroot', IPv6 as '[::1]:2181'"
+_SCHEMES: Final = ("zk://", "zookeeper://")
+
+
+@attrs.frozen(kw_only=True)
+class Hosts:
+    """The servers of one ensemble and the chroot below which we work.
+
+    :param servers: host and port of each. :param chroot: '' or an absolute path.
+    """
+
+    servers: tuple[tuple[str, int], ...]
+    chroot: str = ""
+
+    def __str__(self) -> str:
+        """Return the canonical form, which kazoo understands as well."""
+        return ",".join(f"{_bracketed(host)}:{port}" for host, port in self.servers) + self.chroot
+
+
+def parse(hosts: str) -> Hosts:
+    """Read a connection string.
+
+    :param hosts: servers separated by commas, spaces allowed around them, a ``zk://``
+        prefix too; port 2181 when none is given; one chroot, behind the last server.
+    :raises InvalidArgument: says what is wrong and gives the right form.
+    """
+    text = hosts.strip()
+    for scheme in _SCHEMES:
+        text = text.removeprefix(scheme)
+    servers, slash, chroot = text.partition("/")
+    if slash and "," in chroot:
+        raise InvalidArgument("hosts", hosts, f"one chroot for all, behind the last server; {_FORM}")
+    return Hosts(
+        servers=tuple(_server(server.strip(), hosts) for server in servers.split(",")),
+        chroot=_chroot(chroot, hosts),
+    )
+
+
+def _server(server: str, hosts: str) -> tuple[str, int]:
+    try:
+        parts = urlsplit(f"//{server}")
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise InvalidArgument("hosts", hosts, f"{error} in {server!r}; {_FORM}") from error
+    if not host or "@" in server or " " in server or server.endswith(":"):
+        raise InvalidArgument("hosts", hosts, f"{server!r} is no host with a port; {_FORM}")
+    return host, DEFAULT_PORT if port is None else port
+
+
+def _chroot(chroot: str, hosts: str) -> str:
+    parts = chroot.rstrip("/").split("/") if chroot.rstrip("/") else []
+    if any(part in ("", ".", "..") or part != part.strip() for part in parts):
+        raise InvalidArgument("hosts", hosts, f"the chroot is no znode path; {_FORM}")
+    return "".join(f"/{part}" for part in parts)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,341 @@
+"""The embedded default: a SQLite file, guarded with the standard library alone."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from zkelect.errors import InvalidArgument, Misuse, RequestFailed, StoreBusy
+from zkelect.stores.fence import Claimant, Gate, patience, present, valid_timeout
+from zkelect.token import Token
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+__all__ = ["Rows", "SqliteFence", "Transaction"]
+
+_TABLE: Final = "zkelect_fence"
+# No STRICT: SQLite before 3.37 could not open the file any more. The check does the same.
+_CREATE: Final = f"""
+    CREATE TABLE IF NOT EXISTS main.{_TABLE} (
+        domain TEXT NOT NULL PRIMARY KEY,
+        token TEXT NOT NULL CHECK (typeof(token) = 'text' AND length(token) = 59)
+    ) WITHOUT ROWID"""
+_EXISTS: Final = f"SELECT 1 FROM main.sqlite_master WHERE name = '{_TABLE}'"
+_READ: Final = f"SELECT token FROM main.{_TABLE} WHERE domain = ?"
+_RAISE: Final = f"INSERT OR REPLACE INTO main.{_TABLE} (domain, token) VALUES (?, ?)"
+
+_READING: Final = {sqlite3.SQLITE_READ, sqlite3.SQLITE_SELECT}
+_CONTROL: Final = {
+    sqlite3.SQLITE_TRANSACTION,
+    sqlite3.SQLITE_SAVEPOINT,
+    sqlite3.SQLITE_ATTACH,
+    sqlite3.SQLITE_DETACH,
+    sqlite3.SQLITE_PRAGMA,
+}
+_BUSY: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_FILE_ERRORS: Final = {
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_NOTADB,
+}
+
+
+class SqliteFence:
+    """A SQLite file in which only the present leader writes.
+
+    Promises: the mark is checked inside the transaction that writes (BEGIN IMMEDIATE), so a
+    refused leader writes nothing, and no write of an older token follows a claim. Mark and
+    data are committed together and durable: after a kill or a power cut the file opens with
+    both or with neither. A transaction that outlives its lease is rolled back.
+
+    Does not promise: to interrupt a writer that hangs in its transaction (the claim raises
+    StoreBusy and names its process: end it); to guard writes that go round this class;
+    anything on a network file system, where SQLite's locks do not hold.
+
+    Isolation: serializable; one writer at a time for the whole file, whatever the domain. Who
+    waits for the write lock asks again and again, there is no queue. Any thread and any
+    process may use it, also after a fork: every call opens its own connection.
+
+    Cost: no round trip; a claim and a transaction are one commit each, a few fsyncs.
+
+    The file keeps its own journal mode; synchronous=EXTRA makes a commit durable in each. FULL
+    is enough for WAL only: with a rollback journal it leaves the folder unsynced, and after a
+    power cut the journal could come back and undo a commit (SQLite, "PRAGMA synchronous"). The
+    fence does not switch to WAL by itself, since that outlives it and since SQLite before 3.51.3
+    can then corrupt a file on which several processes write (SQLite, "The WAL-reset bug"). In
+    rollback mode a commit waits for readers, within the same timeout.
+
+    :param path: the file, made at the first claim; its folder must exist.
+    :param domain: which election guards it: 1 to 255 printable characters. Several domains may
+        share a file, each with its own mark.
+    :param timeout: seconds to wait for the file, more than 0; the lease left, if that is less.
+    :raises InvalidArgument: an argument is outside its range; nothing was opened.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, domain: str, timeout: float = 5.0
+    ) -> None:
+        self._path = _valid_path(path)
+        self._timeout = valid_timeout(timeout)
+        self._gate = Gate(store=f"sqlite:{self._path}", domain=domain, lock=threading.Lock())
+
+    def claim(self, claimant: Claimant) -> None:
+        """Raise the mark to the claimant's token: once per term, before its first read.
+
+        Idempotent: a claim of unknown outcome is made again with the same token.
+
+        :raises LeadershipLost: the lease was over, before or meanwhile; nothing was written.
+        :raises Refused: the table of :mod:`zkelect.stores.fence` says no, or StoreBusy.
+        :raises RequestFailed: SQLite could not; its error is the ``__cause__``.
+        """
+        with self._alone(claimant, "rwc") as connection:
+            with self._told("claim"):
+                connection.execute(_CREATE)
+                mark = self._mark(connection)
+            token = self._gate.claim(mark, claimant)
+            with self._told("claim"):
+                connection.execute(_RAISE, (self._gate.domain, str(token)))
+        self._gate.confirm(token)
+
+    @contextmanager
+    def transaction(self, claimant: Claimant) -> Iterator[Transaction]:
+        """Lend a guarded transaction: committed when the block ends well, else rolled back.
+
+        With a bare token, its first transaction makes the claim.
+
+        :raises LeadershipLost: the lease was over, before or at the end; nothing was written.
+        :raises Refused: the table of :mod:`zkelect.stores.fence` says no, or StoreBusy.
+        :raises RequestFailed: SQLite could not; its error is the ``__cause__``.
+        """
+        if isinstance(claimant, Token) and claimant != self._gate.floor:
+            self.claim(claimant)
+        if not self._path.exists():  # to open it would create it
+            self._gate.guard(None, claimant)
+        with self._alone(claimant, "rw") as connection:
+            with self._told("transaction"):
+                mark = self._mark(connection)
+            self._gate.guard(mark, claimant)
+            connection.set_authorizer(_authorize)
+            transaction = Transaction(connection, self._path)
+            yield transaction
+            transaction.close()
+
+    def status(self) -> Token | None:
+        """Return the mark, or None if nobody has claimed; creates nothing.
+
+        :raises StoreBusy: a commit took longer than the timeout.
+        :raises RequestFailed: SQLite could not; its error is the ``__cause__``.
+        """
+        if not self._path.exists():
+            return None
+        with self._told("status"), closing(self._open("rw", self._timeout)) as connection:
+            return self._mark(connection)
+
+    @contextmanager
+    def _alone(self, claimant: Claimant, mode: str) -> Iterator[sqlite3.Connection]:
+        """Be the file's only writer for the block; without a COMMIT, closing rolls back."""
+        token = present(claimant)
+        seconds = patience(claimant, self._timeout)
+        with self._told("open", token, seconds):
+            connection = self._open(mode, seconds)
+        with closing(connection):
+            with self._told("begin", token, seconds):
+                connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            present(claimant)
+            seconds = patience(claimant, self._timeout)
+            with self._told("commit", token, seconds):
+                connection.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+                connection.execute("COMMIT")
+
+    def _open(self, mode: str, seconds: float) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"{self._path.as_uri()}?mode={mode}", uri=True, timeout=seconds, isolation_level=None
+        )
+        connection.execute("PRAGMA synchronous = EXTRA")
+        return connection
+
+    def _mark(self, connection: sqlite3.Connection) -> Token | None:
+        if connection.execute(_EXISTS).fetchone() is None:
+            return None
+        row = connection.execute(_READ, (self._gate.domain,)).fetchone()
+        try:
+            return None if row is None else Token.parse(row[0])
+        except InvalidArgument as error:
+            raise RequestFailed(str(self._path), "reading the mark", str(error)) from error
+
+    @contextmanager
+    def _told(self, request: str, token: Token | None = None, seconds: float = 0) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            if _code(error) not in _BUSY:
+                raise RequestFailed(str(self._path), request, str(error)) from error
+            raise StoreBusy(
+                store=self._gate.store,
+                domain=self._gate.domain,
+                token=token,
+                detail=f"{request} waited {seconds:g} s for {_holders(self._path, request)}",
+            ) from error
+
+
+class Transaction:
+    """An open guarded transaction: run SQL in it; only leaving its block ends it.
+
+    Errors of the SQL itself (a constraint, a missing table) arrive as SQLite's own. What would
+    let a write slip past the guard is refused: BEGIN, COMMIT, ROLLBACK, SAVEPOINT, ATTACH,
+    PRAGMA, and any change to the fence's table. It belongs to the thread that opened it.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection, self._path = connection, path
+
+    def execute(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> Rows:
+        """Run one statement, with its parameters, and return its rows.
+
+        :raises Misuse: the transaction is over.
+        :raises InvalidArgument: the statement is one that the guard refuses.
+        """
+        with _translated(self._path, sql):
+            return Rows(self._live().execute(sql, parameters), self._path, sql)
+
+    def executemany(
+        self, sql: str, parameters: Iterable[Sequence[Any] | Mapping[str, Any]]
+    ) -> Rows:
+        """Run one statement for each of the parameters; raises as :meth:`execute` does."""
+        every = list(parameters)  # before: making them must not run SQL between two of them
+        with _translated(self._path, sql):
+            return Rows(self._live().executemany(sql, every), self._path, sql)
+
+    def close(self) -> None:
+        """Take no more statements; raise if an error has rolled the transaction back."""
+        self._live().set_authorizer(None)
+
+    def _live(self) -> sqlite3.Connection:
+        # INSERT OR ROLLBACK, a trigger or a full disk ends a transaction without a word, and
+        # the next statement would be committed by itself, unguarded.
+        if not _in_transaction(self._connection):
+            raise Misuse(
+                f"{self._path}: this guarded transaction is over: its block was left, or an "
+                "error in it rolled it back; nothing of it was written. Begin a new one"
+            )
+        return self._connection
+
+
+class Rows:
+    """What a statement gave: its rows, once, in order.
+
+    :ivar rowcount: rows changed, -1 if it changed none. :ivar lastrowid: of the last insert.
+    :ivar columns: the names of the columns.
+    """
+
+    def __init__(self, cursor: sqlite3.Cursor, path: Path, sql: str) -> None:
+        self._cursor, self._path, self._sql = cursor, path, sql
+        self.rowcount, self.lastrowid = cursor.rowcount, cursor.lastrowid
+        self.columns = tuple(column[0] for column in cursor.description or ())
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        while (row := self.fetchone()) is not None:
+            yield row
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """Return the next row, or None after the last one."""
+        with _translated(self._path, self._sql):
+            row: tuple[Any, ...] | None = self._cursor.fetchone()
+            return row
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Return all rows that are left."""
+        return list(self)
+
+
+def _authorize(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+    """Let the user's SQL do all but end the transaction, or touch how it is guarded."""
+    ours = _TABLE in (first, second) and action not in _READING
+    return sqlite3.SQLITE_DENY if ours or action in _CONTROL else sqlite3.SQLITE_OK
+
+
+@contextmanager
+def _translated(path: Path, sql: str) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        if _code(error) == sqlite3.SQLITE_AUTH:
+            expected = "no transaction control, ATTACH, PRAGMA or write to the fence's table here"
+            raise InvalidArgument("sql", sql, expected) from error
+        if _code(error) in _FILE_ERRORS:
+            raise RequestFailed(str(path), sql, str(error)) from error
+        raise
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Return SQLite's primary code; errors that the Python module raises have none."""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
+
+
+def _in_transaction(connection: sqlite3.Connection) -> bool:
+    try:
+        return connection.in_transaction
+    except sqlite3.ProgrammingError:  # closed
+        return False
+
+
+def _valid_path(path: str | os.PathLike[str]) -> Path:
+    name = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise InvalidArgument("path", path, "the name of a file")
+    if name.startswith((":memory:", "file:")):
+        raise InvalidArgument(
+            "path", path, "the plain name of a file; a mark in memory, nobody else could see"
+        )
+    return Path(name).absolute()
+
+
+# --- who is in the way --------------------------------------------------------------------
+
+# Where SQLite locks, in bytes: os_unix.c (PENDING_BYTE and what follows it) and wal.c
+# (WAL_WRITE_LOCK). A writer holds a write lock there, a reader in rollback mode a read lock.
+_PENDING: Final = range(0x4000_0000, 0x4000_0000 + 512)
+_WAL_WRITER: Final = range(120, 121)
+
+
+def _holders(path: Path, request: str) -> str:
+    """Name the processes that hold the file's locks, as far as the system tells.
+
+    Read from /proc/locks: to open the file and ask fcntl would, at the close, drop the
+    locks that other connections of this process have on it (SQLite, "How To Corrupt").
+    """
+    if request == "commit":  # we are the writer: readers are in the way
+        pids = _lockers(path, "READ", _PENDING) - {os.getpid()}
+    else:
+        shm = path.with_name(path.name + "-shm")
+        pids = _lockers(path, "WRITE", _PENDING) | _lockers(shm, "WRITE", _WAL_WRITER)
+    named = ", ".join(f"{pid} (this one)" if pid == os.getpid() else f"{pid}" for pid in sorted(pids))
+    return f"process {named}" if named else "a process that could not be told"
+
+
+def _lockers(path: Path, kind: str, span: range) -> set[int]:
+    try:
+        found = path.stat()
+        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return set()
+    file = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    locks = (line.split() for line in lines if "->" not in line)
+    return {
+        int(pid)
+        for _, _, _, mode, pid, where, start, end in locks
+        if mode == kind and where == file and int(pid) > 0
+        if int(start) < span.stop and (end == "EOF" or int(end) >= span.start)
+    }
