@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 SESSION = ROOT / "zkelect" / "session"
@@ -42,8 +42,14 @@ def private_attributes(tree: ast.AST) -> Iterator[ast.Attribute]:
             yield node
 
 
-def is_own(attribute: ast.Attribute) -> bool:
-    return isinstance(attribute.value, ast.Name) and attribute.value.id in {"self", "cls"}
+def is_own(attribute: ast.Attribute, classes: Collection[str] = ()) -> bool:
+    """Of self, or of a class of the same module."""
+    owner = attribute.value
+    return isinstance(owner, ast.Name) and owner.id in {"self", "cls", *classes}
+
+
+def defined_classes(tree: ast.AST) -> set[str]:
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
 
 
 def defined_names(tree: ast.AST) -> Iterator[str]:
@@ -119,11 +125,12 @@ def test_only_the_session_imports_kazoo(module: Path) -> None:
 def test_a_private_name_is_used_only_where_it_is_made(module: Path) -> None:
     """Also inherited ones: self._x of a kazoo base class is kazoo's, not ours."""
     tree = parsed(module)
-    made = set(defined_names(tree))
+    names, classes = set(defined_names(tree)), defined_classes(tree)
     foreign = [
         f"{module.name}:{attribute.lineno}: {ast.unparse(attribute)}"
         for attribute in private_attributes(tree)
-        if attribute.attr not in made or (module.is_relative_to(SESSION) and not is_own(attribute))
+        if attribute.attr not in names
+        or (module.is_relative_to(SESSION) and not is_own(attribute, classes))
     ]
     assert not foreign
     assert not [name for name in reflected_names(tree) if is_private(name)]

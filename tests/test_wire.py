@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 
 import pytest
@@ -40,7 +41,7 @@ def test_frames_do_not_depend_on_chunks(bodies: list[bytes], data: st.DataObject
     stream = framed(*bodies)
     cuts = data.draw(st.lists(st.integers(0, len(stream)), max_size=12).map(sorted))
     bounds = [0, *cuts, len(stream)]
-    chunks = [stream[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    chunks = [stream[a:b] for a, b in itertools.pairwise(bounds)]
     assert fed(chunks) == bodies
 
 
@@ -57,13 +58,13 @@ def test_an_incomplete_frame_waits() -> None:
 
 
 @pytest.mark.parametrize("length", [-1, -(2**31), wire.MAX_FRAME + 1, 2**31 - 1])
-@pytest.mark.parametrize("size", [1, 4])
-def test_an_absurd_length_is_refused_for_good(length: int, size: int) -> None:
+@pytest.mark.parametrize("early", [0, 3])
+def test_an_absurd_length_is_refused_for_good(length: int, early: int) -> None:
     reader = wire.FrameReader()
     start = struct.pack("!i", length)
+    assert reader.feed(start[:early]) == []
     with pytest.raises(wire.MalformedFrame, match=str(length)):
-        for at in range(0, 4, size):
-            reader.feed(start[at : at + size])
+        reader.feed(start[early:])
     with pytest.raises(wire.MalformedFrame):
         reader.feed(framed(b"fine"))
 
@@ -125,7 +126,9 @@ def test_a_short_connect_response_is_refused(size: int) -> None:
 
 def test_reply_header() -> None:
     frame = struct.pack("!iqi", 7, 0x1_0000_0002, -101) + b"body"
-    assert wire.decode_reply_header(frame) == wire.ReplyHeader(xid=7, zxid=0x1_0000_0002, error=-101)
+    assert wire.decode_reply_header(frame) == wire.ReplyHeader(
+        xid=7, zxid=0x1_0000_0002, error=-101
+    )
 
 
 def test_request_header() -> None:

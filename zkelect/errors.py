@@ -29,6 +29,7 @@ __all__ = [
     "Fenced",
     "InvalidArgument",
     "LeadershipLost",
+    "LeadershipSuspended",
     "LineageMismatch",
     "Lost",
     "Misuse",
@@ -121,6 +122,17 @@ class LeadershipLost(Lost):
     def __init__(self, path: str, token: Token, reason: str) -> None:
         self.path, self.token, self.reason = path, token, reason
         super().__init__(f"{path}: leadership {token} is over ({reason}); stop its work")
+
+
+class LeadershipSuspended(Lost):
+    """The link is down, and this election was told to pause at once; it may come back."""
+
+    def __init__(self, path: str, token: Token) -> None:
+        self.path, self.token = path, token
+        super().__init__(
+            f"{path}: leadership {token} is paused while the link to ZooKeeper is down; "
+            "wait, or stop if wait_lost() says so"
+        )
 
 
 # --- refused: a guarded store knows better ------------------------------------------------
@@ -267,12 +279,19 @@ class PermissionDenied(Unreachable):
 
 
 class NotElected(Unreachable, TimeoutError):
-    """The campaign ended before its turn came; the candidate has been withdrawn."""
+    """The campaign ended before its turn came; the candidate has been withdrawn.
 
-    def __init__(self, path: str, timeout: float, ahead: int | None) -> None:
+    :ivar timeout: what was given, None when somebody resigned meanwhile.
+    :ivar ahead: candidates before us at the end, None when we were not in the queue.
+    """
+
+    def __init__(self, path: str, timeout: float | None, ahead: int | None) -> None:
         self.path, self.timeout, self.ahead = path, timeout, ahead
-        place = "not in the queue yet" if ahead is None else f"{ahead} candidates ahead"
-        super().__init__(f"{path}: not elected within {timeout:g} s ({place})")
+        place = "not in the queue" if ahead is None else f"{ahead} candidates ahead"
+        how = "withdrawn before it was elected" if timeout is None else (
+            f"not elected within {timeout:g} s"
+        )
+        super().__init__(f"{path}: {how} ({place})")
 
 
 class SequenceExhausted(Unreachable):

@@ -139,6 +139,12 @@ class Lease:
         self.deadline = -math.inf
         self.timeout = -math.inf  # so that no late answer can raise the deadline again
 
+    def renewed(self) -> Lease:
+        """Return a lease of the same session that has nothing proven yet."""
+        lease = Lease(tick=self._tick, hops=self._hops)
+        lease.timeout = self.timeout
+        return lease
+
     @property
     def pending(self) -> bool:
         """Whether a probe is under way."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from typing import Final, Protocol
 
-__all__ = ["Clock", "SleepDetector", "SystemClock"]
+__all__ = ["SLEPT", "Clock", "SleepDetector", "SystemClock"]
 
-_SLEPT: Final = 0.1
+SLEPT: Final = 0.1
+"""Seconds by which the boot clock must run ahead before we say that the machine slept."""
 
 
 class Clock(Protocol):
@@ -56,7 +57,7 @@ class SleepDetector:
     def slept(self) -> bool:
         """Return whether the machine slept since the last call."""
         gap = self._read()
-        grew = gap - self._gap >= _SLEPT
+        grew = gap - self._gap >= SLEPT
         self._gap = gap
         return grew
 

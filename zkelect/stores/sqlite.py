@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,14 +21,14 @@ __all__ = ["Rows", "SqliteFence", "Transaction"]
 
 _TABLE: Final = "zkelect_fence"
 # No STRICT: SQLite before 3.37 could not open the file any more. The check does the same.
-_CREATE: Final = f"""
-    CREATE TABLE IF NOT EXISTS main.{_TABLE} (
+_CREATE: Final = """
+    CREATE TABLE IF NOT EXISTS main.zkelect_fence (
         domain TEXT NOT NULL PRIMARY KEY,
         token TEXT NOT NULL CHECK (typeof(token) = 'text' AND length(token) = 59)
     ) WITHOUT ROWID"""
-_EXISTS: Final = f"SELECT 1 FROM main.sqlite_master WHERE name = '{_TABLE}'"
-_READ: Final = f"SELECT token FROM main.{_TABLE} WHERE domain = ?"
-_RAISE: Final = f"INSERT OR REPLACE INTO main.{_TABLE} (domain, token) VALUES (?, ?)"
+_EXISTS: Final = "SELECT 1 FROM main.sqlite_master WHERE name = 'zkelect_fence'"
+_READ: Final = "SELECT token FROM main.zkelect_fence WHERE domain = ?"
+_RAISE: Final = "INSERT OR REPLACE INTO main.zkelect_fence (domain, token) VALUES (?, ?)"
 
 _READING: Final = {sqlite3.SQLITE_READ, sqlite3.SQLITE_SELECT}
 _CONTROL: Final = {
@@ -36,8 +36,9 @@ _CONTROL: Final = {
     sqlite3.SQLITE_SAVEPOINT,
     sqlite3.SQLITE_ATTACH,
     sqlite3.SQLITE_DETACH,
-    sqlite3.SQLITE_PRAGMA,
 }
+# Without its journal nothing could be rolled back; a writable schema hides the fence's table.
+_PRAGMAS: Final = {"journal_mode", "writable_schema"}
 _BUSY: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _FILE_ERRORS: Final = {
     sqlite3.SQLITE_PERM,
@@ -57,11 +58,13 @@ class SqliteFence:
     Promises: the mark is checked inside the transaction that writes (BEGIN IMMEDIATE), so a
     refused leader writes nothing, and no write of an older token follows a claim. Mark and
     data are committed together and durable: after a kill or a power cut the file opens with
-    both or with neither. A transaction that outlives its lease is rolled back.
+    both or with neither. A transaction that outlives its lease is rolled back. A file put
+    back from an older copy is told, FenceStateLost, by each fence that has seen a higher mark.
 
     Does not promise: to interrupt a writer that hangs in its transaction (the claim raises
-    StoreBusy and names its process: end it); to guard writes that go round this class;
-    anything on a network file system, where SQLite's locks do not hold.
+    StoreBusy and names its process: end it); to guard writes that go round this class; that
+    a fence made after a restore knows of it; anything on a network file system, where
+    SQLite's locks do not hold.
 
     Isolation: serializable; one writer at a time for the whole file, whatever the domain. Who
     waits for the write lock asks again and again, there is no queue. Any thread and any
@@ -83,9 +86,7 @@ class SqliteFence:
     :raises InvalidArgument: an argument is outside its range; nothing was opened.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], *, domain: str, timeout: float = 5.0
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, domain: str, timeout: float = 5.0) -> None:
         self._path = _valid_path(path)
         self._timeout = valid_timeout(timeout)
         self._gate = Gate(store=f"sqlite:{self._path}", domain=domain, lock=threading.Lock())
@@ -127,9 +128,8 @@ class SqliteFence:
                 mark = self._mark(connection)
             self._gate.guard(mark, claimant)
             connection.set_authorizer(_authorize)
-            transaction = Transaction(connection, self._path)
-            yield transaction
-            transaction.close()
+            yield Transaction(connection, self._path)
+            _live(connection, self._path).set_authorizer(None)
 
     def status(self) -> Token | None:
         """Return the mark, or None if nobody has claimed; creates nothing.
@@ -139,7 +139,8 @@ class SqliteFence:
         """
         if not self._path.exists():
             return None
-        with self._told("status"), closing(self._open("rw", self._timeout)) as connection:
+        connection = self._open("rw", self._timeout)
+        with closing(connection), self._told("status", seconds=self._timeout):
             return self._mark(connection)
 
     @contextmanager
@@ -147,10 +148,9 @@ class SqliteFence:
         """Be the file's only writer for the block; without a COMMIT, closing rolls back."""
         token = present(claimant)
         seconds = patience(claimant, self._timeout)
-        with self._told("open", token, seconds):
-            connection = self._open(mode, seconds)
-        with closing(connection):
+        with closing(self._open(mode, seconds)) as connection:
             with self._told("begin", token, seconds):
+                connection.execute("PRAGMA synchronous = EXTRA")
                 connection.execute("BEGIN IMMEDIATE")
             yield connection
             present(claimant)
@@ -160,11 +160,9 @@ class SqliteFence:
                 connection.execute("COMMIT")
 
     def _open(self, mode: str, seconds: float) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            f"{self._path.as_uri()}?mode={mode}", uri=True, timeout=seconds, isolation_level=None
-        )
-        connection.execute("PRAGMA synchronous = EXTRA")
-        return connection
+        uri = f"{self._path.as_uri()}?mode={mode}"
+        with self._told("open"):
+            return sqlite3.connect(uri, uri=True, timeout=seconds, isolation_level=None)
 
     def _mark(self, connection: sqlite3.Connection) -> Token | None:
         if connection.execute(_EXISTS).fetchone() is None:
@@ -194,8 +192,8 @@ class Transaction:
     """An open guarded transaction: run SQL in it; only leaving its block ends it.
 
     Errors of the SQL itself (a constraint, a missing table) arrive as SQLite's own. What would
-    let a write slip past the guard is refused: BEGIN, COMMIT, ROLLBACK, SAVEPOINT, ATTACH,
-    PRAGMA, and any change to the fence's table. It belongs to the thread that opened it.
+    let a write slip past the guard is refused: BEGIN, COMMIT, ROLLBACK, SAVEPOINT, ATTACH, a
+    change of journal mode or of the fence's table. It belongs to the thread that opened it.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
@@ -208,7 +206,8 @@ class Transaction:
         :raises InvalidArgument: the statement is one that the guard refuses.
         """
         with _translated(self._path, sql):
-            return Rows(self._live().execute(sql, parameters), self._path, sql)
+            cursor = _live(self._connection, self._path).execute(sql, parameters)
+            return Rows(cursor, self._path, sql)
 
     def executemany(
         self, sql: str, parameters: Iterable[Sequence[Any] | Mapping[str, Any]]
@@ -216,34 +215,30 @@ class Transaction:
         """Run one statement for each of the parameters; raises as :meth:`execute` does."""
         every = list(parameters)  # before: making them must not run SQL between two of them
         with _translated(self._path, sql):
-            return Rows(self._live().executemany(sql, every), self._path, sql)
-
-    def close(self) -> None:
-        """Take no more statements; raise if an error has rolled the transaction back."""
-        self._live().set_authorizer(None)
-
-    def _live(self) -> sqlite3.Connection:
-        # INSERT OR ROLLBACK, a trigger or a full disk ends a transaction without a word, and
-        # the next statement would be committed by itself, unguarded.
-        if not _in_transaction(self._connection):
-            raise Misuse(
-                f"{self._path}: this guarded transaction is over: its block was left, or an "
-                "error in it rolled it back; nothing of it was written. Begin a new one"
-            )
-        return self._connection
+            cursor = _live(self._connection, self._path).executemany(sql, every)
+            return Rows(cursor, self._path, sql)
 
 
 class Rows:
-    """What a statement gave: its rows, once, in order.
-
-    :ivar rowcount: rows changed, -1 if it changed none. :ivar lastrowid: of the last insert.
-    :ivar columns: the names of the columns.
-    """
+    """What a statement gave: its rows, once, in order; to be read inside the block."""
 
     def __init__(self, cursor: sqlite3.Cursor, path: Path, sql: str) -> None:
         self._cursor, self._path, self._sql = cursor, path, sql
-        self.rowcount, self.lastrowid = cursor.rowcount, cursor.lastrowid
-        self.columns = tuple(column[0] for column in cursor.description or ())
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows were changed; -1 for a statement that changes none."""
+        return self._cursor.rowcount
+
+    @property
+    def lastrowid(self) -> int | None:
+        """The rowid of the last insert."""
+        return self._cursor.lastrowid
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column[0] for column in self._cursor.description or ())
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         while (row := self.fetchone()) is not None:
@@ -262,8 +257,9 @@ class Rows:
 
 def _authorize(action: int, first: str | None, second: str | None, *_: str | None) -> int:
     """Let the user's SQL do all but end the transaction, or touch how it is guarded."""
-    ours = _TABLE in (first, second) and action not in _READING
-    return sqlite3.SQLITE_DENY if ours or action in _CONTROL else sqlite3.SQLITE_OK
+    settings = action == sqlite3.SQLITE_PRAGMA and str(first).lower() in _PRAGMAS
+    table = action not in _READING and _TABLE in (first, second)
+    return sqlite3.SQLITE_DENY if settings or table or action in _CONTROL else sqlite3.SQLITE_OK
 
 
 @contextmanager
@@ -272,7 +268,7 @@ def _translated(path: Path, sql: str) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         if _code(error) == sqlite3.SQLITE_AUTH:
-            expected = "no transaction control, ATTACH, PRAGMA or write to the fence's table here"
+            expected = "no transaction control, ATTACH, journal mode or fence table in here"
             raise InvalidArgument("sql", sql, expected) from error
         if _code(error) in _FILE_ERRORS:
             raise RequestFailed(str(path), sql, str(error)) from error
@@ -284,11 +280,19 @@ def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
 
 
-def _in_transaction(connection: sqlite3.Connection) -> bool:
-    try:
-        return connection.in_transaction
-    except sqlite3.ProgrammingError:  # closed
-        return False
+def _live(connection: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+    """Return the connection if its transaction is open.
+
+    INSERT OR ROLLBACK, a trigger or a full disk ends a transaction without a word, and the
+    next statement would be committed by itself, unguarded.
+    """
+    with suppress(sqlite3.ProgrammingError):  # closed: its block was left
+        if connection.in_transaction:
+            return connection
+    raise Misuse(
+        f"{path}: this guarded transaction is over: its block was left, or an error in it has "
+        "rolled it back and nothing of it was written. Begin a new one"
+    )
 
 
 def _valid_path(path: str | os.PathLike[str]) -> Path:
@@ -319,10 +323,12 @@ def _holders(path: Path, request: str) -> str:
     if request == "commit":  # we are the writer: readers are in the way
         pids = _lockers(path, "READ", _PENDING) - {os.getpid()}
     else:
-        shm = path.with_name(path.name + "-shm")
+        shm = Path(f"{path.resolve()}-shm")
         pids = _lockers(path, "WRITE", _PENDING) | _lockers(shm, "WRITE", _WAL_WRITER)
-    named = ", ".join(f"{pid} (this one)" if pid == os.getpid() else f"{pid}" for pid in sorted(pids))
-    return f"process {named}" if named else "a process that could not be told"
+    if not pids:
+        return "a process that could not be told"
+    mine = " (this one)" if os.getpid() in pids else ""
+    return f"process {', '.join(map(str, sorted(pids)))}{mine}"
 
 
 def _lockers(path: Path, kind: str, span: range) -> set[int]:
@@ -332,7 +338,7 @@ def _lockers(path: Path, kind: str, span: range) -> set[int]:
     except OSError:
         return set()
     file = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
-    locks = (line.split() for line in lines if "->" not in line)
+    locks = (fields for line in lines if len(fields := line.split()) == 8)  # 9: who waits
     return {
         int(pid)
         for _, _, _, mode, pid, where, start, end in locks

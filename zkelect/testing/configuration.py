@@ -35,10 +35,12 @@ JVM_OPTIONS: Final = (
     "-Dzookeeper.jmx.log4j.disable=true",
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
+    "-Dorg.slf4j.simpleLogger.log.org.apache.zookeeper.server.NIOServerCnxn=warn",
 )
 
 # ZooKeeper's releases log by log4j until 3.7 and by logback since; both look for their file
-# on the class path, and print nothing useful, or everything, without one.
+# on the class path, and print nothing useful, or everything, without one. NIOServerCnxn
+# notes every four-letter word: while we wait for a server that buries all else.
 LOG_CONFIGURATIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "log4j.properties": """\
@@ -47,6 +49,7 @@ log4j.appender.STDERR=org.apache.log4j.ConsoleAppender
 log4j.appender.STDERR.target=System.err
 log4j.appender.STDERR.layout=org.apache.log4j.PatternLayout
 log4j.appender.STDERR.layout.ConversionPattern=%d{ISO8601} [%t] %p %c - %m%n
+log4j.logger.org.apache.zookeeper.server.NIOServerCnxn=WARN
 """,
         "logback.xml": """\
 <configuration>
@@ -54,6 +57,7 @@ log4j.appender.STDERR.layout.ConversionPattern=%d{ISO8601} [%t] %p %c - %m%n
     <target>System.err</target>
     <encoder><pattern>%d{ISO8601} [%thread] %level %logger - %msg%n</pattern></encoder>
   </appender>
+  <logger name="org.apache.zookeeper.server.NIOServerCnxn" level="WARN"/>
   <root level="INFO"><appender-ref ref="STDERR"/></root>
 </configuration>
 """,

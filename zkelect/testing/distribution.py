@@ -33,14 +33,9 @@ INSTALL_COMMANDS: Final = (
 _DEBIAN_JARS: Final = Path("/usr/share/java")
 _DEBIAN_JVMS: Final = Path("/usr/lib/jvm")
 
-# Debian's zookeeper.jar names the jars it needs in its manifest, but for these: a place for
-# its log to go, and what Netty, which serves TLS, needs of its own.
-_DEBIAN_ADDITIONS: Final = (
-    "slf4j-simple.jar",
-    "netty-codec.jar",
-    "netty-resolver.jar",
-    "netty-transport-native-unix-common.jar",
-)
+# Debian's zookeeper.jar names the jars it needs in its manifest, but for two: one to write
+# the log, and one without which Netty, which serves TLS, does not load.
+_DEBIAN_ADDITIONS: Final = ("slf4j-simple.jar", "netty-codec.jar")
 
 
 class ServerNotFound(Unreachable):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["InstallFailed", "install"]
 
+_PROC: Final = Path("/proc/self")
 _log: Final = logging.getLogger(__name__)
 
 # Wait for another apt on this machine to finish instead of failing beside it.
@@ -66,7 +67,7 @@ def _check_that_apt_can_run(missing: ServerNotFound) -> None:
     if os.geteuid() != 0:
         raise ServerNotFound({**missing.looked, "install": "only root can run apt-get"})
     # openjdk's installation script refuses to go on without it, halfway through apt's work.
-    if not Path("/proc/self").exists():
+    if not _PROC.exists():
         raise InstallFailed("mount -t proc proc /proc", "Java needs /proc; type this first")
 
 
@@ -74,7 +75,7 @@ def _run(command: Sequence[str], progress: Callable[[str], None]) -> None:
     line = " ".join(command)
     progress(f"$ {line}")
     last = collections.deque[str](maxlen=15)
-    with subprocess.Popen(  # noqa: S603 - a constant command, no shell
+    with subprocess.Popen(
         [command[0], *_APT_OPTIONS, *command[1:]],
         env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
         stdin=subprocess.DEVNULL,

@@ -30,6 +30,7 @@ __all__ = ["LocalEnsemble"]
 _LARGEST: Final = 7
 _PORT_CHOICES: Final = 3
 _POLL_EVERY: Final = 0.02
+_NOT_STARTED: Final = "this ensemble is not started: start() it, or use it in a with-block"
 # Ends of a block that are no failure of what ran inside it.
 _NO_FAILURE: Final = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
@@ -90,7 +91,7 @@ class LocalEnsemble:
         self._java_options = tuple(java_options)
         self._start_timeout = start_timeout
         self._directory: Path | None = None
-        self._remove_directory = weakref.finalize(self, lambda: None)
+        self._removal: weakref.finalize[[Path, int], LocalEnsemble] | None = None
         self._opened = contextlib.ExitStack()
         self.servers: tuple[LocalServer, ...] = ()
 
@@ -125,7 +126,7 @@ class LocalEnsemble:
         :raises Misuse: it was never started.
         """
         if self._directory is None:
-            raise Misuse("this ensemble was never started; start() it, or use it in a with-block")
+            raise Misuse(_NOT_STARTED)
         return self._directory
 
     def leader(self, *, timeout: float = 30.0) -> int:
@@ -136,7 +137,10 @@ class LocalEnsemble:
 
         :param timeout: seconds, above 0.
         :raises ServerFailed: none leads in time.
+        :raises Misuse: the ensemble is not started.
         """
+        if not self.servers:
+            raise Misuse(_NOT_STARTED)
         deadline = time.monotonic() + timeout
         while (leader := self._leader_now()) is None:
             if time.monotonic() > deadline:
@@ -186,7 +190,8 @@ class LocalEnsemble:
     def stop(self) -> None:
         """Kill the servers and delete their directory, unless :meth:`keep` was called."""
         self._opened.close()
-        self._remove_directory()
+        if self._removal is not None:
+            self._removal()
         self.servers = ()
 
     def keep(self) -> Path:
@@ -195,7 +200,7 @@ class LocalEnsemble:
         :raises Misuse: it was never started.
         """
         directory = self.directory
-        if self._remove_directory.detach() is not None:
+        if self._removal is not None and self._removal.detach() is not None:
             sys.stderr.write(f"ZooKeeper's logs and data are kept in {directory}\n")
         return directory
 
@@ -204,7 +209,7 @@ class LocalEnsemble:
     def _open(self, distribution: Distribution) -> None:
         """Make directory, ports, thread and processes; ``stop`` undoes it in reverse."""
         self._directory = directory = Path(tempfile.mkdtemp(prefix="zkelect-zookeeper-"))
-        self._remove_directory = weakref.finalize(self, _remove, directory, os.getpid())
+        self._removal = weakref.finalize(self, _remove, directory, os.getpid())
         ports = [self._reserve() for _ in range(self._size)]
         # The thread that starts the servers: they die with it (launcher.launch), so it must
         # last as long as they do, and must not be a caller's.

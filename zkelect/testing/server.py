@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -110,12 +111,16 @@ class LocalServer:
     def launch(self) -> None:
         """Start the process and do not wait for it.
 
-        :raises Misuse: it runs already.
+        :raises Misuse: it runs already, or its ensemble has been stopped.
         """
         if self.running:
             raise Misuse(f"server {self.address} runs already, as process {self.pid}")
         self._paused = False
-        self._process = self._spawner.submit(self._spawn).result()
+        try:
+            spawning = self._spawner.submit(self._spawn)
+        except RuntimeError as error:
+            raise Misuse(f"server {self.address}: its ensemble has been stopped") from error
+        self._process = spawning.result()
 
     def start(self, *, timeout: float = 60.0) -> None:
         """Start the process and wait until it answers on its port.
@@ -140,16 +145,19 @@ class LocalServer:
 
     def kill(self) -> None:
         """End the process at once (SIGKILL), and return when it has ended."""
-        self._end(signal.SIGKILL)
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
 
     def stop(self) -> None:
         """End the process by SIGTERM, after ten seconds by SIGKILL."""
         if self.paused:
             self.resume()
-        try:
-            self._end(signal.SIGTERM)
-        except subprocess.TimeoutExpired:
-            self.kill()
+        if self._process is not None:
+            self._process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_END_WITHIN)
+        self.kill()
 
     def pause(self) -> None:
         """Stop the process where it is (SIGSTOP), and return when it stands still."""
@@ -167,7 +175,7 @@ class LocalServer:
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         with self.log_path.open("ab") as log:
-            return subprocess.Popen(  # noqa: S603 - our own command, no shell
+            return subprocess.Popen(
                 [sys.executable, "-I", "-S", launcher.__file__, str(os.getpid()), *self._command],
                 cwd=self._directory,
                 stdin=subprocess.DEVNULL,
@@ -180,11 +188,6 @@ class LocalServer:
         if self._process is None or not self.running:
             raise Misuse(f"server {self.address} does not run; start() it first")
         return self._process
-
-    def _end(self, by: signal.Signals) -> None:
-        if self._process is not None:
-            self._process.send_signal(by)
-            self._process.wait(_END_WITHIN)
 
     def _wait(self, done: str, condition: Callable[[], bool], timeout: float) -> None:
         deadline = time.monotonic() + timeout
@@ -215,9 +218,7 @@ def ask(address: str, word: str) -> str:
         return ""
 
 
-def _command(
-    distribution: Distribution, directory: Path, java_options: Sequence[str]
-) -> list[str]:
+def _command(distribution: Distribution, directory: Path, java_options: Sequence[str]) -> list[str]:
     class_path = os.pathsep.join([str(directory), *distribution.class_path])
     return [
         str(distribution.java),
@@ -228,4 +229,3 @@ def _command(
         _MAIN_CLASS,
         str(directory / "zoo.cfg"),
     ]
-

@@ -1,0 +1,306 @@
+"""The blocking face: stand, wait, lead, leave."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, Literal, TypeVar
+
+from zkelect.core.events import Reason
+from zkelect.core.holddown import HoldDown
+from zkelect.core.lease import patience_of
+from zkelect.core.paths import check_name, normalize
+from zkelect.core.state import Phase
+from zkelect.core.znodes import KAZOO, Dialect
+from zkelect.errors import CampaignInProgress, InvalidArgument, LeadershipLost, Unreachable
+from zkelect.session.candidacy import Callbacks, Candidacy, OnSuspended, Terms
+from zkelect.session.leadership import Leadership
+from zkelect.session.patience import Patience, Stopped
+from zkelect.session.roll import Candidate, read_leader, read_roll
+from zkelect.session.session import Session
+from zkelect.session.standing import Standing, take_office
+
+__all__ = ["Election"]
+
+_log: Final = logging.getLogger("zkelect")
+_Result = TypeVar("_Result")
+_DIALECTS: Final[dict[str, Dialect]] = {KAZOO.name: KAZOO}
+
+
+class Election:
+    """One candidate for one job: of all who stand on a path, exactly one leads.
+
+    :param session: of this process, from :func:`zkelect.connect`.
+    :param path: absolute, below the session's chroot; made when missing.
+    :param name: a label for people, at most 8 KiB; host name and pid when None.
+    :param address: where clients reach this leader; shown by :meth:`leader`.
+    :param eligible: asked before standing and again at the grant; a candidate that is not
+        ready never leads.
+    :param prepare: called with the leadership after the grant, before it serves; when
+        it raises, the candidate leaves and stands again behind the others.
+    :param prepare_timeout: seconds it may take; None: as long as the lease is renewed.
+    :param healthy: asked every third of the session timeout while leading, on a thread of
+        the library's; no answer until the next time counts as no.
+    :param unhealthy_after: so many noes in a row end the leadership; at least 1.
+    :param stall_timeout: seconds without :meth:`Leadership.progress` that end it.
+    :param on_suspended: ``"until-deadline"``: go on while the lease is valid, also while
+        the link is down; ``"pause-at-once"``: checks fail until it is back and proven.
+    :param dialect: how candidates are named: ``"kazoo"`` shares one queue with kazoo's
+        Election and Lock.
+    :raises InvalidArgument: before anything is created.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        path: str,
+        *,
+        name: str | None = None,
+        address: str = "",
+        eligible: Callable[[], bool] | None = None,
+        prepare: Callable[[Leadership], None] | None = None,
+        prepare_timeout: float | None = None,
+        healthy: Callable[[], bool] | None = None,
+        unhealthy_after: int = 3,
+        stall_timeout: float | None = None,
+        on_suspended: OnSuspended = "until-deadline",
+        dialect: Literal["kazoo"] = "kazoo",
+    ) -> None:
+        session.ensure_usable()
+        self.name: Final = f"{socket.gethostname()}-{os.getpid()}" if name is None else name
+        self.path: Final = normalize(path)
+        self._session = session
+        self._dialect = _dialect(dialect)
+        self._eligible = eligible
+        self._prepare = prepare
+        self._hold_down = HoldDown(session.timeout)
+        self._standing: Standing | None = None
+        _check_durations(prepare_timeout, stall_timeout, unhealthy_after)
+        if on_suspended not in ("until-deadline", "pause-at-once"):
+            raise InvalidArgument(
+                "on_suspended", on_suspended, "'until-deadline' or 'pause-at-once'"
+            )
+        self._candidacy = Candidacy(
+            session,
+            path=self.path,
+            name=self.name,
+            address=address,
+            identity=check_name(self.name),
+            dialect=self._dialect,
+            terms=Terms(
+                prepare_timeout=prepare_timeout,
+                healthy=healthy,
+                unhealthy_after=unhealthy_after,
+                stall_timeout=stall_timeout,
+                on_suspended=on_suspended,
+            ),
+        )
+
+    def __repr__(self) -> str:
+        """Show path, name and phase."""
+        return f"<Election {self.path} {self.name!r} {self.phase}>"
+
+    # --- stand and lead ----------------------------------------------------------------------
+
+    @contextmanager
+    def campaign(self, timeout: float | None = None) -> Iterator[Leadership]:
+        """Stand, wait to be elected, and resign when the block is left, also by an error.
+
+        :param timeout: seconds to wait in all; None: for ever.
+        :raises NotElected: not within that time; the candidate has left the queue, or
+            leaves it as soon as the link allows.
+        :raises CampaignInProgress: this object stands already.
+        """
+        leadership = self._stand(Patience(self._candidacy, timeout))
+        try:
+            yield leadership
+        finally:
+            self._leave(leadership)
+
+    def run(
+        self, lead: Callable[[Leadership], _Result], timeout: float | None = None
+    ) -> _Result:
+        """Stand, lead once, resign.
+
+        :param lead: the work; it must stop when its leadership is lost.
+        :param timeout: seconds to wait for the election.
+        :returns: what ``lead`` returned while it led.
+        :raises LeadershipLost: it was lost before ``lead`` returned, whatever it returned.
+        """
+        with self.campaign(timeout) as leadership:
+            result = lead(leadership)
+            if leadership.reason is not None:
+                leadership.check()
+            return result
+
+    def run_forever(
+        self, lead: Callable[[Leadership], object], stop: threading.Event | None = None
+    ) -> None:
+        """Lead whenever it is our turn, and stand again after every end.
+
+        After an end the candidate stands behind the others; hold-down and back-off keep
+        one that flaps from leading again at once while somebody else can.
+
+        :param lead: the work of one term, with its own leadership each time. What it
+            raises ends this call, except LeadershipLost, which is heard and survived.
+        :param stop: when set, the candidate resigns and this returns.
+        """
+        patience = Patience(self._candidacy, None, stop)
+        with suppress(Stopped), patience:
+            while True:
+                self._lead_once(lead, patience)
+                self._hold(patience)
+
+    def resign(self) -> None:
+        """Leave: end the leadership, or stop waiting. The znode goes when the body returns."""
+        self._candidacy.withdraw()
+
+    # --- without a thread of its own -----------------------------------------------------------
+
+    @contextmanager
+    def listen(self, callbacks: Callbacks) -> Iterator[None]:
+        """Call back while the block lasts.
+
+        :param callbacks: an object with ``elected``, ``suspended`` and ``deposed``, each
+            taking the leadership; called serially, in order, on a thread of the library's
+            (never the one that tracks the lease), ``deposed`` when checks already fail.
+        """
+        self._candidacy.listeners.append(callbacks)
+        try:
+            yield
+        finally:
+            self._candidacy.listeners.remove(callbacks)
+
+    def start(self) -> None:
+        """Stand until :meth:`stop`, again after every end, without blocking anybody."""
+        if self._standing is not None:
+            raise CampaignInProgress(self.path)
+        self._standing = Standing(
+            self._candidacy,
+            dialect=self._dialect,
+            hold_down=self._hold_down,
+            eligible=self._eligible,
+            prepare=self._prepare,
+        )
+        self._standing.begin()
+
+    def stop(self, timeout: float | None = None) -> bool:
+        """Leave for good; harmless when not started.
+
+        :param timeout: seconds to wait for ``deposed`` to return and the znode to go;
+            a fifth of the session timeout when None. From a callback it does not wait.
+        :returns: whether nothing of ours is left.
+        """
+        standing, self._standing = self._standing, None
+        if standing is None:
+            return True
+        patience = patience_of(self._session.timeout) if timeout is None else timeout
+        return standing.end(patience)
+
+    # --- look -----------------------------------------------------------------------------------
+
+    @property
+    def phase(self) -> Phase:
+        """Where this candidate stands, for pages; nothing to guard a write with."""
+        return self._candidacy.phase
+
+    def leader(self, timeout: float = 10.0) -> Candidate | None:
+        """Read who leads; None: nobody.
+
+        :param timeout: seconds to wait for an answer.
+        :raises ConnectFailed: none came.
+        """
+        return read_leader(self._session, self.path, self._dialect, timeout)
+
+    def candidates(self, timeout: float = 10.0) -> tuple[Candidate, ...]:
+        """Read who stands, in order; the first leads or is about to."""
+        return read_roll(self._session, self.path, self._dialect, timeout)
+
+    # --- within -----------------------------------------------------------------------------------
+
+    def _stand(self, patience: Patience) -> Leadership:
+        while True:
+            self._await_eligible(patience)
+            campaign = self._candidacy.begin()
+            leadership = self._candidacy.wait_granted(campaign, patience)
+            if self._take_office(leadership):
+                return leadership
+            self._hold(patience)
+
+    def _await_eligible(self, patience: Patience) -> None:
+        """An unready candidate does not even stand: it would only be passed over."""
+        while self._eligible is not None and not self._eligible():
+            patience.pause(self._session.timeout / 4)
+
+    def _take_office(self, leadership: Leadership) -> bool:
+        """Prepare; False when it did not work out and we have left again."""
+        try:
+            if take_office(self._candidacy, leadership, self._eligible, self._prepare):
+                return True
+        except BaseException:
+            self._leave(leadership)
+            raise
+        self._leave(leadership)
+        return False
+
+    def _leave(self, leadership: Leadership) -> None:
+        """Resign, and wait a little for the znode to go, so that the next one leads."""
+        self._candidacy.returned(leadership)
+        self._note_end(leadership)
+        self._candidacy.wait_left(patience_of(self._session.timeout))
+
+    def _note_end(self, leadership: Leadership) -> None:
+        self._hold_down.end(
+            self._session.now(),
+            involuntary=leadership.reason != Reason.RESIGNED,
+            unprepared=leadership.reason == Reason.UNPREPARED,
+        )
+
+    def _lead_once(self, lead: Callable[[Leadership], object], patience: Patience) -> None:
+        leadership = self._stand(patience)
+        try:
+            lead(leadership)
+        except LeadershipLost as lost:
+            if lost.token != leadership.token:
+                raise
+            _log.info("%s", lost)
+        finally:
+            self._leave(leadership)
+
+    def _hold(self, patience: Patience) -> None:
+        """Let others go first; a back-off is void as soon as nobody stands."""
+        others = self._others_stand()
+        until = self._session.now() + self._hold_down.wait(random.random(), others=others)
+        while (left := until - self._session.now()) > 0:
+            patience.pause(min(left, self._session.timeout / 4))
+            if others and not self._others_stand():
+                return
+
+    def _others_stand(self) -> bool:
+        """Whether somebody else is there; when that cannot be told, be careful."""
+        try:
+            own = self._candidacy.node
+            return any(entry.node != own for entry in self.candidates(timeout=1.0))
+        except Unreachable:
+            return True
+
+
+def _dialect(name: str) -> Dialect:
+    if name not in _DIALECTS:
+        raise InvalidArgument("dialect", name, f"one of {sorted(_DIALECTS)}")
+    return _DIALECTS[name]
+
+
+def _check_durations(
+    prepare_timeout: float | None, stall_timeout: float | None, unhealthy_after: int
+) -> None:
+    for argument, value in (("prepare_timeout", prepare_timeout), ("stall_timeout", stall_timeout)):
+        if value is not None and not value > 0:
+            raise InvalidArgument(argument, value, "seconds above 0, or None")
+    if unhealthy_after < 1:
+        raise InvalidArgument("unhealthy_after", unhealthy_after, "at least 1")

@@ -1,0 +1,49 @@
+"""Questions that a thread of the user's waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from zkelect.errors import ConnectFailed
+from zkelect.session.gateway import Done, Failure, Fault, Gateway
+from zkelect.session.session import Session
+
+__all__ = ["ask"]
+
+
+def ask(session: Session, send: Callable[[Gateway, Done], None], timeout: float) -> Any:
+    """Send a read and wait for its answer: a value or a Failure.
+
+    Asked again after each reconnect, for nothing is queued while the link is down.
+
+    :param timeout: seconds. :raises ConnectFailed: no answer by then.
+    """
+    deadline = session.now() + timeout
+    while True:
+        answer = _ask_once(session, send, deadline)
+        if answer is None:
+            raise ConnectFailed(session.hosts, timeout, {})
+        if not (isinstance(answer[0], Failure) and answer[0].fault is Fault.UNKNOWN):
+            return answer[0]
+
+
+def _ask_once(
+    session: Session, send: Callable[[Gateway, Done], None], deadline: float
+) -> list[Any] | None:
+    answer: list[Any] = []
+
+    def done(value: Any) -> None:
+        answer.append(value)
+        session.changed.notify_all()
+
+    def until(condition: Callable[[], bool]) -> bool:
+        return session.changed.wait_for(condition, max(deadline - session.now(), 0.0))
+
+    with session.changed:
+        session.ensure_usable()
+        if not until(lambda: session.connected or session.ended):
+            return None
+        session.ensure_usable()
+        send(session.gateway, done)
+        return answer if until(lambda: bool(answer)) else None

@@ -1,0 +1,157 @@
+"""A kazoo handler whose sockets are observed.
+
+kazoo hides the negotiated session timeout and the time of each answer, but it takes a
+handler, and a handler makes the sockets. Reading the frames as they pass gives all of
+it by public API alone, and shutting the socket makes kazoo drop a dead link at once:
+left to itself it counts every request it sends as a sign of life and stays
+"CONNECTED" for 20 s and more (measured on 2.11).
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import socket
+import ssl
+from typing import Any, Final, Protocol
+
+from kazoo.handlers.threading import SequentialThreadingHandler
+
+from zkelect.errors import TlsFailed, ZkelectError
+from zkelect.session import wire
+from zkelect.session.clock import Clock
+
+__all__ = ["ObservedHandler", "ObservedSocket", "Observer"]
+
+_LEAST_DIAL_TIMEOUT: Final = 1.0
+
+
+class Observer(Protocol):
+    """Who is told what passes; called on kazoo's own thread, so it must not wait."""
+
+    def welcomed(self, connection: ObservedSocket, response: wire.ConnectResponse) -> None:
+        """A server answered the handshake."""
+
+    def replied(self, connection: ObservedSocket, header: wire.ReplyHeader) -> None:
+        """A server answered a request, a ping, or sent an event."""
+
+    def unwelcome(self, server: str, cause: Exception) -> None:
+        """A server could not be reached, or what it said is no ZooKeeper."""
+
+
+class ObservedSocket:
+    """A connected socket that tells its observer which frames arrive.
+
+    :ivar number: counts the connections of one handler, from 1.
+    :ivar started: boot-clock instant read before the TCP connect.
+    :ivar server: host and port as text.
+    :ivar welcome: the connect response, None until it came.
+    """
+
+    def __init__(
+        self, inner: Any, *, number: int, started: float, server: str, observer: Observer
+    ) -> None:
+        self._inner = inner
+        self._observer = observer
+        self._reader: wire.FrameReader | None = None
+        self.number = number
+        self.started = started
+        self.server = server
+        self.welcome: wire.ConnectResponse | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is the socket's own; ``pending`` exists on TLS ones only."""
+        return getattr(self._inner, name)
+
+    def send(self, data: Any) -> int:
+        """Send, and start to read frames unless this is a four-letter word."""
+        if self._reader is None and not wire.is_four_letter_word(bytes(data[:4])):
+            self._reader = wire.FrameReader()
+        return int(self._inner.send(data))
+
+    def recv(self, size: int) -> bytes:
+        """Receive, and tell the observer of each frame that is complete now."""
+        data: bytes = self._inner.recv(size)
+        if self._reader is not None:
+            for frame in self._reader.feed(data):
+                self._observe(frame)
+        return data
+
+    def shut(self) -> None:
+        """Make both sides see the end of this connection; kazoo then tries another one."""
+        with contextlib.suppress(OSError):  # it was closed in the meantime
+            self._inner.shutdown(socket.SHUT_RDWR)
+
+    def _observe(self, frame: bytes) -> None:
+        if self.welcome is None:
+            self.welcome = wire.decode_connect_response(frame)
+            self._observer.welcomed(self, self.welcome)
+        else:
+            self._observer.replied(self, wire.decode_reply_header(frame))
+
+
+class ObservedHandler(SequentialThreadingHandler):
+    """kazoo's threading handler, with observed sockets.
+
+    :param patience: seconds after which a silent dial is given up, so that one black
+        hole does not use up the session; at least one second is given.
+    """
+
+    def __init__(self, *, clock: Clock, observer: Observer, patience: float) -> None:
+        super().__init__()
+        self._clock = clock
+        self._observer = observer
+        self._dial_timeout = max(patience, _LEAST_DIAL_TIMEOUT)
+        self._dialled = 0
+        self._forbidden = False
+        self.current: ObservedSocket | None = None
+
+    def create_connection(self, *args: Any, **kwargs: Any) -> ObservedSocket:
+        """Connect as kazoo asks, and observe what passes."""
+        address = kwargs["address"] if "address" in kwargs else args[0]
+        server = f"{address[0]}:{address[1]}"
+        if self._forbidden:
+            raise ConnectionRefusedError("the session is being left to expire")
+        kwargs["timeout"] = min(kwargs.get("timeout") or self._dial_timeout, self._dial_timeout)
+        started = self._clock.boottime()
+        try:
+            inner = super().create_connection(*args, **kwargs)
+        except OSError as error:
+            self._observer.unwelcome(server, _explained(server, error))
+            raise
+        self._dialled += 1
+        self.current = ObservedSocket(
+            inner, number=self._dialled, started=started, server=server, observer=self._observer
+        )
+        return self.current
+
+    def shut(self) -> None:
+        """Drop the present connection, if there is one; the session itself goes on."""
+        if self.current is not None:
+            self.current.shut()
+
+    def overdue(self, now: float) -> bool:
+        """Whether a dialled server has kept silent for too long."""
+        dialled = self.current
+        if dialled is None or dialled.welcome is not None:
+            return False
+        return now - dialled.started > 2 * self._dial_timeout
+
+    def forbid(self) -> None:
+        """Connect no more: the session is left to expire by itself."""
+        self._forbidden = True
+        self.shut()
+
+    def abandon(self) -> None:
+        """In a forked child: kazoo's threads are the parent's, so do not wait for them."""
+        atexit.unregister(self.stop)
+
+
+def _explained(server: str, error: OSError) -> ZkelectError | OSError:
+    """kazoo shows a refused certificate only as a timeout: keep what really happened."""
+    if isinstance(error, ssl.SSLError):
+        reason = getattr(error, "verify_message", None) or error.reason or str(error)
+        translated = TlsFailed(server, str(reason))
+        translated.__cause__ = error
+        return translated
+    return error

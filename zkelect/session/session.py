@@ -1,0 +1,394 @@
+"""One ZooKeeper session: what is known of it, and who is told."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import threading
+import uuid
+import weakref
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Final, Self
+
+from kazoo.client import KazooClient
+from kazoo.protocol.states import KazooState
+from kazoo.security import OPEN_ACL_UNSAFE
+
+from zkelect.core import events as ev
+from zkelect.core.lease import Lease, patience_of
+from zkelect.errors import (
+    AuthenticationFailed,
+    InvalidArgument,
+    SessionClosed,
+    SessionForked,
+    ZkelectError,
+)
+from zkelect.session import wire
+from zkelect.session.access import parse_acl
+from zkelect.session.clock import Clock, SleepDetector, SystemClock
+from zkelect.session.driver import Driver, Roster
+from zkelect.session.gateway import Gateway
+from zkelect.session.handler import ObservedSocket
+from zkelect.session.link import AdoptedLink, Link
+from zkelect.session.pool import CallbackPool
+from zkelect.session.prober import Prober
+from zkelect.session.ticker import Ticker, Timer
+
+__all__ = ["Session"]
+
+_log: Final = logging.getLogger("zkelect.session")
+_OPEN: Final = weakref.WeakSet["Session"]()
+
+
+class Session:
+    """A session with an ensemble, for any number of elections; made by :func:`connect`.
+
+    A context manager: leaving the block closes it, and its candidates leave the queues.
+
+    :ivar hosts: the servers, in canonical form.
+    """
+
+    def __init__(
+        self,
+        *,
+        hosts: str,
+        make_link: Callable[[Session], Link],
+        acl: Sequence[Any],
+        tick_time: float | None = None,
+        hops: int = 1,
+        schemes: tuple[str, ...] = (),
+        clock: Clock | None = None,
+    ) -> None:
+        self.hosts: Final = hosts
+        self.schemes: Final = schemes
+        self.lock: Final = threading.RLock()
+        self.changed: Final = threading.Condition(self.lock)
+        self.clock: Final = SystemClock() if clock is None else clock
+        self.lease = Lease(tick=tick_time, hops=hops)
+        self.session_id: int | None = None
+        self.connected = False
+        self.zxid = 0
+        self.causes: dict[str, Exception] = {}
+        self.fatal: ZkelectError | None = None
+        self.drivers: dict[Driver, None] = {}
+        self.paused: list[Callable[[], None]] = []
+        self.pool = CallbackPool(self.clock.boottime)
+        self._new_lease = lambda: Lease(tick=tick_time, hops=hops)
+        self._owner = os.getpid()
+        self._closed = False
+        self._sleep = SleepDetector(self.clock)
+        self._observed: ObservedSocket | None = None
+        self._connections = 0
+        self._suspended_at = -math.inf
+        self._ticker = Ticker(self.lock, self.clock, self._watch, f"zkelect {hosts}")
+        self.roster = Roster(self._ticker.kick)
+        self._link = make_link(self)
+        self.gateway = Gateway(self._link.client, self.clock, acl, self.deliver)
+        self._prober = Prober(self.gateway, self.clock, self.roster, self._answered)
+        _OPEN.add(self)
+
+    # --- what users see ------------------------------------------------------------------
+
+    @classmethod
+    def adopt(
+        cls,
+        client: KazooClient,
+        *,
+        session_timeout: float,
+        tick_time: float | None = None,
+        acl: Sequence[str] | None = None,
+    ) -> Self:
+        """Use a started kazoo client of the application; :func:`zkelect.connect` is better.
+
+        Weaker than a session of our own: the application's requests hide a dead link
+        from kazoo, and it cannot be dropped at once, so a lease may run out where a
+        reconnect would have saved it. It is never counted longer than it holds.
+
+        :param client: connected, not read-only, with kazoo's threading handler.
+        :param session_timeout: the smallest timeout any server has granted this session,
+            seconds; kazoo does not tell it, so it must be known from the servers' limits.
+        """
+        link = AdoptedLink(client)
+        session = cls(
+            hosts=link.hosts,
+            make_link=lambda _: link,
+            acl=parse_acl(acl, None) if acl is not None else client.default_acl or OPEN_ACL_UNSAFE,
+            tick_time=tick_time,
+        )
+        session.begin()
+        session.take_over(session_timeout)
+        return session
+
+    def __enter__(self) -> Self:
+        """Return the session itself."""
+        self.ensure_usable()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """Show hosts and state, never the session id."""
+        state = "connected" if self.connected else "suspended"
+        return f"<Session {self.hosts} {'closed' if self._closed else state}>"
+
+    @property
+    def timeout(self) -> float:
+        """The smallest session timeout granted in the life of this session, seconds."""
+        return self.lease.timeout
+
+    @property
+    def closed(self) -> bool:
+        """Whether this program has closed it."""
+        return self._closed
+
+    @property
+    def ended(self) -> bool:
+        """Whether it can never be used again: closed, or refused by the servers."""
+        return self._closed or self.fatal is not None
+
+    def credentials(self) -> tuple[int, bytes]:
+        """Return session id and password, for tests that end it as a server would.
+
+        :raises SessionClosed: there is no connection.
+        """
+        found = self._link.credentials
+        if found is None:
+            raise SessionClosed(self.hosts)
+        return found
+
+    def close(self, timeout: float | None = None) -> None:
+        """End every leadership of this session, then the session; harmless when closed.
+
+        While a body still runs its znode stays: the session is then not closed but left
+        to expire, so that nobody is elected over running work.
+
+        :param timeout: how long to wait for bodies to return, seconds; a fifth of the
+            session timeout when None.
+        """
+        with self.lock:
+            if self._closed or os.getpid() != self._owner:
+                return
+            self._closed = True
+            for driver in tuple(self.drivers):
+                driver.close()
+            patience = min(patience_of(self.timeout), 2.0) if timeout is None else timeout
+            caller = self.pool.current_lane()
+            idle = self.changed.wait_for(lambda: self._all_returned(caller), patience)
+            self.changed.wait_for(self._all_left, patience if idle and self.connected else 0.0)
+            self.lease.void()
+            self._ticker.stop()
+        self._link.stop(release=idle, timeout=patience)
+        self._ticker.join(patience)
+        self.pool.close()
+        _OPEN.discard(self)
+
+    # --- what elections need -----------------------------------------------------------------
+
+    def ensure_usable(self) -> None:
+        """Raise unless this session can be used here and now."""
+        if os.getpid() != self._owner:
+            raise SessionForked(self._owner, os.getpid())
+        if self._closed:
+            raise SessionClosed(self.hosts)
+        if self.fatal is not None:
+            raise self.fatal
+
+    def now(self) -> float:
+        """Return the present boot-clock instant."""
+        return self.clock.boottime()
+
+    def call_at(self, at: float, call: Callable[[], None]) -> Timer:
+        """Call at an instant, on the session's thread, under its lock."""
+        return self._ticker.call_at(at, call)
+
+    def hurry(self) -> None:
+        """Let the next probe go out now."""
+        self._prober.hurry()
+        self._ticker.kick()
+
+    def deliver(self, call: Callable[..., None], *args: Any) -> None:
+        """Call under the lock, and let the watchdog look at what became due."""
+        with self.lock:
+            call(*args)
+
+    # --- how it begins -----------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Start the session's thread and let kazoo connect."""
+        self._ticker.start()
+        self._link.start(self._listen)
+
+    def take_over(self, session_timeout: float) -> None:
+        """Begin with a connection whose handshake nobody observed: it proves nothing."""
+        found = self._link.credentials
+        if found is None:
+            raise InvalidArgument("client", self._link.client, "a connected client")
+        with self.lock:
+            self._open(found[0], -math.inf, session_timeout)
+
+    # --- observer: on kazoo's thread ---------------------------------------------------------
+
+    def welcomed(self, connection: ObservedSocket, response: wire.ConnectResponse) -> None:
+        """A server answered the handshake; kazoo's state follows on the same thread."""
+        with self.lock:
+            self._observed = connection
+
+    def replied(self, connection: ObservedSocket, header: wire.ReplyHeader) -> None:
+        """Keep the highest zxid that the ensemble told."""
+        if header.zxid > self.zxid:
+            self.zxid = header.zxid
+
+    def unwelcome(self, server: str, cause: Exception) -> None:
+        """Keep why a server could not be used, for the error message."""
+        with self.lock:
+            self.causes[server] = cause
+
+    # --- kazoo's states ----------------------------------------------------------------------
+
+    def _listen(self, state: str) -> None:
+        with self.lock:
+            if state == KazooState.CONNECTED:
+                self._welcome()
+            elif state == KazooState.SUSPENDED:
+                self._suspend()
+            else:
+                self._lose()
+            self.changed.notify_all()
+            self._ticker.kick()
+
+    def _welcome(self) -> None:
+        observed = self._observed
+        if observed is None or observed.welcome is None:
+            found = self._link.credentials
+            if found is not None:  # adopted: it was suspended before it reconnected
+                self._open(found[0], self._suspended_at, self.timeout)
+        elif observed.welcome.read_only:
+            _log.warning("%s is read-only: it has no quorum, so nobody is elected", self.hosts)
+        else:
+            welcome = observed.welcome
+            self._open(welcome.session_id, observed.started, welcome.timeout)
+
+    def _open(self, session_id: int, started: float, timeout: float) -> None:
+        """A connection is there: of the same session, or of a new one, told or not."""
+        resumed = session_id == self.session_id
+        if not resumed:
+            self.lease.void()
+            self.lease = self._new_lease()
+        self.session_id, self.connected = session_id, True
+        self._chain(started, timeout)
+        for driver in tuple(self.drivers):
+            driver.feed(
+                ev.SessionResumed()
+                if resumed
+                else ev.SessionOpened(session_id=session_id, uuid=new_uuid())
+            )
+
+    def _chain(self, started: float, timeout: float) -> None:
+        """Start a new chain of probes: evidence never spans two connections."""
+        self._connections += 1
+        self.lease.connect(started, timeout)
+        self._prober.begin(self.lease, self._connections)
+
+    def _suspend(self) -> None:
+        self.connected = False
+        self._suspended_at = self.now()
+        self._prober.halt()
+        for driver in tuple(self.drivers):
+            driver.feed(ev.SessionSuspended())
+
+    def _lose(self) -> None:
+        self.connected = False
+        self.session_id = None
+        self._prober.halt()
+        self.lease.void()
+        for driver in tuple(self.drivers):
+            driver.feed(ev.SessionExpired())
+        if self._link.ended and not self._closed:
+            self._mend()
+
+    def _mend(self) -> None:
+        """kazoo has stopped: for good when we were refused, otherwise start it anew."""
+        if self._link.refused:
+            self.fatal = AuthenticationFailed(self.hosts, ", ".join(self.schemes) or "no")
+            for driver in tuple(self.drivers):
+                driver.fail(self.fatal)
+            return
+        _log.error("kazoo's connection loop ended by itself; starting it anew")
+        threading.Thread(target=self._link.restart, name="zkelect restart", daemon=True).start()
+
+    # --- the watchdog --------------------------------------------------------------------------
+
+    def _watch(self, now: float) -> float:
+        """Look at everything that time can break; return when to look again."""
+        if self._sleep.slept():
+            self._distrust()
+        if now >= self.lease.deadline:
+            for driver in tuple(self.roster.leading):
+                driver.end_term(ev.Reason.LAPSED)
+        if self._link.overdue(now) or self._silent(now):
+            self._link.shut()
+        self.pool.watch(now, self.timeout)
+        due = self._prober.due(now)
+        return min(due, self.lease.deadline) if self.roster.leading else due
+
+    def _silent(self, now: float) -> bool:
+        oldest = self.gateway.oldest()
+        waiting = self.connected and oldest is not None
+        return waiting and now - (oldest or now) > patience_of(self.timeout)
+
+    def _distrust(self) -> None:
+        """The machine slept: nothing proven before counts, and the chain starts anew."""
+        _log.warning("the machine slept; every leadership of this session is over")
+        for driver in tuple(self.roster.leading):
+            driver.end_term(ev.Reason.MACHINE_SUSPENDED)
+        slept, self.lease = self.lease, self.lease.renewed()
+        slept.void()
+        if self.connected:
+            self._chain(-math.inf, self.timeout)
+            self._link.shut()
+
+    def _answered(self, counts: bool) -> None:
+        self._ticker.kick()
+        if counts:
+            for driver in tuple(self.roster.first):
+                driver.prove()
+            for call in tuple(self.paused):
+                call()
+            self.paused.clear()
+
+    def _all_returned(self, caller: object) -> bool:
+        """Whether no body runs, but for the callback that closes the session itself."""
+        return all(
+            driver.machine.state.term is None or driver.lane is caller for driver in self.drivers
+        )
+
+    def _all_left(self) -> bool:
+        return all(driver.machine.state.node is None for driver in self.drivers)
+
+    def forked(self) -> None:
+        """In a forked child: everything here is the parent's."""
+        self.lease.void()
+        self._link.abandon()
+
+
+def new_uuid() -> str:
+    """Return a fresh candidate uuid: random, marked as ours by its version (RFC 9562)."""
+    drawn = uuid.uuid4().hex
+    return f"{drawn[:12]}8{drawn[13:]}"
+
+
+def _leave_parent_alone() -> None:
+    for session in tuple(_OPEN):
+        session.forked()
+
+
+os.register_at_fork(after_in_child=_leave_parent_alone)

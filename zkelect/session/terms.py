@@ -1,0 +1,172 @@
+"""Bookkeeping beside an election: who leads, and the terms that have been.
+
+Nothing here decides who leads. Every write is one multi with a check of the writer's
+own candidate and of the version it read, so a stale leader cannot write it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import attrs
+
+from zkelect.core.record import (
+    Term,
+    append,
+    decode_history,
+    decode_term,
+    encode_history,
+    encode_term,
+    record_path,
+)
+from zkelect.session.gateway import Check, Delete, Failure, Fault, Gateway, Operation, Put, Stat
+
+__all__ = ["DIED", "TermBook", "history_path", "term_path"]
+
+_log: Final = logging.getLogger("zkelect.session")
+_TRIES: Final = 3
+
+DIED: Final = "died"
+"""The end of a leader that did not write its own; its successor does."""
+
+
+def term_path(path: str) -> str:
+    """Return where the present term of an election is written."""
+    return f"{record_path(path)}/term"
+
+
+def history_path(path: str) -> str:
+    """Return where the past terms of an election are written."""
+    return f"{record_path(path)}/history"
+
+
+@attrs.frozen(kw_only=True)
+class _Pages:
+    term: Term | None
+    term_version: int
+    history: tuple[Term, ...]
+    history_version: int
+
+
+class TermBook:
+    """Writes one candidate's terms, without ever making anybody wait.
+
+    :param path: the election. :param node: full path of the candidate znode.
+    """
+
+    def __init__(self, gateway: Gateway, path: str, node: str) -> None:
+        self._gateway = gateway
+        self._path = path
+        self._node = node
+
+    def announce(self, term: Term) -> None:
+        """Write that this term has begun, or that it serves now; close a dead one before it."""
+        self._write(lambda pages: self._announcement(pages, term), _report, _TRIES)
+
+    def close(self, term: Term, reason: str, done: Callable[[Failure | None], None]) -> None:
+        """Write the end of our term and delete our candidate in the same commit.
+
+        ``done`` gets None when the candidate is gone. If the book cannot be written the
+        candidate is deleted all the same: leaving matters more.
+        """
+        ended = attrs.evolve(term, ended=time.time(), reason=reason)
+
+        def finish(failure: Failure | None) -> None:
+            if failure is None or failure.fault is Fault.UNKNOWN:
+                done(failure)
+                return
+            _report(failure)
+            self._gateway.delete(self._node, lambda answer: done(_failure_of(answer)))
+
+        self._write(lambda pages: self._ending(pages, ended), finish, _TRIES)
+
+    def _announcement(self, pages: _Pages, term: Term) -> list[Operation]:
+        old = pages.term
+        count = 1 if old is None else old.count
+        if old is not None and old.token != term.token:
+            count += 1
+        operations: list[Operation] = [
+            Check(path=self._node),
+            Put(
+                path=term_path(self._path),
+                data=encode_term(attrs.evolve(term, count=count)),
+                version=pages.term_version,
+            ),
+        ]
+        if old is not None and old.ended is None and old.token != term.token:
+            dead = attrs.evolve(old, ended=time.time(), reason=DIED)
+            operations.append(self._history(pages, dead))
+        return operations
+
+    def _ending(self, pages: _Pages, ended: Term) -> list[Operation]:
+        count = pages.term.count if pages.term is not None else 1
+        ended = attrs.evolve(ended, count=count)
+        return [
+            Check(path=self._node),
+            Put(
+                path=term_path(self._path), data=encode_term(ended), version=pages.term_version
+            ),
+            self._history(pages, ended),
+            Delete(path=self._node),
+        ]
+
+    def _history(self, pages: _Pages, term: Term) -> Put:
+        return Put(
+            path=history_path(self._path),
+            data=encode_history(append(pages.history, term)),
+            version=pages.history_version,
+        )
+
+    def _write(
+        self,
+        compose: Callable[[_Pages], list[Operation]],
+        done: Callable[[Failure | None], None],
+        tries: int,
+    ) -> None:
+        """Read both pages, write what follows from them, again if somebody was faster."""
+
+        def written(answer: Any) -> None:
+            failure = _failure_of(answer)
+            if failure is not None and failure.fault is Fault.BAD_VERSION and tries > 1:
+                self._write(compose, done, tries - 1)
+            else:
+                done(failure)
+
+        def turned(term: Any, history: Any) -> None:
+            failure = _failure_of((term, history))
+            if failure is not None:
+                done(failure)
+            else:
+                self._gateway.multi(compose(_pages(term, history)), written)
+
+        self._read(turned)
+
+    def _read(self, done: Callable[[Any, Any], None]) -> None:
+        first: list[Any] = []
+        self._gateway.get(term_path(self._path), first.append)
+        self._gateway.get(history_path(self._path), lambda history: done(first[0], history))
+
+
+def _pages(term: tuple[bytes, Stat], history: tuple[bytes, Stat]) -> _Pages:
+    return _Pages(
+        term=decode_term(term[0]),
+        term_version=term[1].version,
+        history=decode_history(history[0]),
+        history_version=history[1].version,
+    )
+
+
+def _failure_of(answer: Any) -> Failure | None:
+    """Return the failure that counts: an item's own, not one rolled back with it."""
+    items = answer if isinstance(answer, tuple) else (answer,)
+    failures = [item for item in items if isinstance(item, Failure)]
+    own = [failure for failure in failures if failure.fault is not Fault.ROLLED_BACK]
+    return next(iter(own or failures), None)
+
+
+def _report(failure: Failure | None) -> None:
+    if failure is not None and failure.fault is not Fault.UNKNOWN:
+        _log.warning("the election's book of terms could not be written: %s", failure)
