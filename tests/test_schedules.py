@@ -104,7 +104,7 @@ class Schedule:
             (state.leads, who.prepare),
             (state.leads, lambda: who.end_term(Reason.RESIGNED)),
             (state.leads, lambda: who.end_term(self.chance.choice(INVOLUNTARY))),
-            (who.linked and state.warm, who.prove),
+            (who.linked and state.warm and self.lives(who), who.prove),
         ]
         return [act for can, act in possible if can]
 
@@ -128,10 +128,13 @@ class Schedule:
             (self.chance.random() < 0.2, self.ensemble.remove_parent),
             (self.chance.random() < 0.2, self.change_record),
             (who.linked, lambda: self.swap(who)),
-            (who.session_id in self.ensemble.alive, lambda: self.expire(who)),
+            (self.lives(who), lambda: self.expire(who)),
             (who.news, who.news.popleft),
         ]
         return [act for can, act in possible if can]
+
+    def lives(self, who: Candidate) -> bool:
+        return who.session_id in self.ensemble.alive
 
     def reconnect(self, who: Candidate) -> None:
         who.reconnect(lag=self.chance.choice((0, 0, 1, 3, 9)))
@@ -177,7 +180,7 @@ class Schedule:
         """Every link is up, every old session gone, every answer through."""
         self.transcript.append("all is mended")
         for who in self.candidates:
-            if not who.linked or who.session_id not in self.ensemble.alive:
+            if not (who.linked and self.lives(who)):
                 if who.linked:
                     who.drop()
                 who.reconnect()

@@ -262,8 +262,10 @@ class Candidate:
     # --- letting messages through --------------------------------------------------------------
 
     def serve(self) -> None:
-        """The server does the next request."""
+        """The server does the next request; one of a dead session it does not answer."""
         request = self.requests.popleft()
+        if self.session_id not in self.ensemble.alive:
+            return
         reply = _SERVE[type(request)](self, request)
         self.replies.append((self.position, reply))
 

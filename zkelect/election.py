@@ -18,12 +18,13 @@ from zkelect.core.paths import check_name, normalize
 from zkelect.core.state import Phase
 from zkelect.core.znodes import KAZOO, Dialect
 from zkelect.errors import CampaignInProgress, InvalidArgument, LeadershipLost, Unreachable
-from zkelect.session.candidacy import Callbacks, Candidacy, OnSuspended, Terms
+from zkelect.session.candidacy import Callbacks, Candidacy
 from zkelect.session.leadership import Leadership
 from zkelect.session.patience import Patience, Stopped
-from zkelect.session.roll import Candidate, read_leader, read_roll
+from zkelect.session.roll import Candidate, others_stand, read_leader, read_roll
 from zkelect.session.session import Session
 from zkelect.session.standing import Standing, take_office
+from zkelect.session.supervision import Conditions, OnSuspended
 
 __all__ = ["Election"]
 
@@ -92,7 +93,8 @@ class Election:
             address=address,
             identity=check_name(self.name),
             dialect=self._dialect,
-            terms=Terms(
+            prepares=prepare is not None or eligible is not None,
+            conditions=Conditions(
                 prepare_timeout=prepare_timeout,
                 healthy=healthy,
                 unhealthy_after=unhealthy_after,
@@ -122,9 +124,7 @@ class Election:
         finally:
             self._leave(leadership)
 
-    def run(
-        self, lead: Callable[[Leadership], _Result], timeout: float | None = None
-    ) -> _Result:
+    def run(self, lead: Callable[[Leadership], _Result], timeout: float | None = None) -> _Result:
         """Stand, lead once, resign.
 
         :param lead: the work; it must stop when its leadership is lost.
@@ -283,9 +283,9 @@ class Election:
 
     def _others_stand(self) -> bool:
         """Whether somebody else is there; when that cannot be told, be careful."""
+        own = self._candidacy.node
         try:
-            own = self._candidacy.node
-            return any(entry.node != own for entry in self.candidates(timeout=1.0))
+            return others_stand(self._session, self.path, self._dialect, own, timeout=1.0)
         except Unreachable:
             return True
 

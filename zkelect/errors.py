@@ -288,8 +288,10 @@ class NotElected(Unreachable, TimeoutError):
     def __init__(self, path: str, timeout: float | None, ahead: int | None) -> None:
         self.path, self.timeout, self.ahead = path, timeout, ahead
         place = "not in the queue" if ahead is None else f"{ahead} candidates ahead"
-        how = "withdrawn before it was elected" if timeout is None else (
-            f"not elected within {timeout:g} s"
+        how = (
+            "withdrawn before it was elected"
+            if timeout is None
+            else (f"not elected within {timeout:g} s")
         )
         super().__init__(f"{path}: {how} ({place})")
 

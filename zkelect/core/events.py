@@ -42,6 +42,7 @@ __all__ = [
     "Reason",
     "Recorded",
     "Refused",
+    "Request",
     "Rest",
     "Rested",
     "Returned",
@@ -330,43 +331,48 @@ class Effect:
 
 
 @attrs.frozen(kw_only=True)
-class Create(Effect):
+class Request(Effect):
+    """Something to ask of the servers: only while connected, never queued for later."""
+
+
+@attrs.frozen(kw_only=True)
+class Create(Request):
     """Make the candidate: ephemeral, sequential. Answer: Created, ParentMissing, Refused."""
 
     uuid: str
 
 
 @attrs.frozen(kw_only=True)
-class ReadRoll(Effect):
+class ReadRoll(Request):
     """Read children and record on the same connection. Answer: Rolled, Refused."""
 
 
 @attrs.frozen(kw_only=True)
-class MakeParent(Effect):
+class MakeParent(Request):
     """Make record and parent, persistent. Answer: ParentMade, Refused."""
 
 
 @attrs.frozen(kw_only=True)
-class Commit(Effect):
+class Commit(Request):
     """Pass a quorum barrier. Answer: Committed, ParentMissing, Refused."""
 
 
 @attrs.frozen(kw_only=True)
-class Watch(Effect):
+class Watch(Request):
     """Watch one znode. Answer: Watched or Vanished, later Vanished or Changed."""
 
     node: str
 
 
 @attrs.frozen(kw_only=True)
-class Delete(Effect):
+class Delete(Request):
     """Delete a stray znode of ours. Answer: Deleted, DeleteRefused."""
 
     node: str
 
 
 @attrs.frozen(kw_only=True)
-class Withdraw(Effect):
+class Withdraw(Request):
     """Delete our candidate; when it led, write the end of its term in the same commit."""
 
     node: str

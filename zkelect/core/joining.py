@@ -6,7 +6,7 @@ from attrs import evolve
 
 from zkelect.core import events as ev
 from zkelect.core.events import Event
-from zkelect.core.moves import deletions, doom, give_up, grant, leave, stand, watches
+from zkelect.core.moves import doom, doom_strays, give_up, grant, leave, stand, watches
 from zkelect.core.state import Phase, State, Step
 from zkelect.core.znodes import Roll
 from zkelect.errors import SequenceExhausted
@@ -28,7 +28,8 @@ def adopt(s: State, event: ev.Created) -> Step:
         return s, ()
     if entry.exhausted:
         return give_up(evolve(s, node=entry, sent=False), SequenceExhausted(s.path, entry.node))
-    return evolve(s, node=entry, czxid=event.czxid, sent=False), ()
+    s = evolve(s, node=entry, czxid=event.czxid, sent=False)
+    return evolve(s, doomed=s.doomed - {entry.node}), ()  # a re-made parent counts from 0 again
 
 
 def make_parent(s: State, _: ev.ParentMissing) -> Step:
@@ -66,12 +67,11 @@ def roll_joining(s: State, event: ev.Rolled) -> Step:
 
 def sift(s: State, roll: Roll) -> Step:
     """After a lost reply: none, one or several of ours may be there."""
-    ours = roll.of(s.uuid)
+    ours = tuple(entry.node for entry in roll.of(s.uuid) if entry.node not in s.doomed)
     if not ours:
-        return stand(evolve(s, sent=False))
-    nodes = frozenset(entry.node for entry in ours)
-    watches = tuple(ev.Watch(stamp=s.stamp, node=entry.node) for entry in ours)
-    return evolve(s, suspects=nodes, adopted=()), watches
+        return stand(s)
+    looks = tuple(ev.Watch(stamp=s.stamp, node=node) for node in ours)
+    return evolve(s, suspects=frozenset(ours), adopted=()), looks
 
 
 def inspect(s: State, event: ev.Watched) -> Step:
@@ -96,10 +96,10 @@ def settle(s: State) -> Step:
     if s.suspects:
         return s, ()
     if not s.adopted:
-        return stand(evolve(s, sent=False))
+        return stand(s)
     own, czxid = min(s.adopted, key=lambda found: found[0].sequence)
-    s = evolve(s, node=own, czxid=czxid, sent=False, adopted=())
-    return s, (ev.ReadRoll(stamp=s.stamp),)
+    s, strays = doom(evolve(s, node=own, czxid=czxid, sent=False), s.found)
+    return evolve(s, adopted=()), (*strays, ev.ReadRoll(stamp=s.stamp))
 
 
 def take_place(s: State, roll: Roll, event: ev.Rolled) -> Step:
@@ -108,12 +108,13 @@ def take_place(s: State, roll: Roll, event: ev.Rolled) -> Step:
     if own is None or roll.find(own.node) is None:
         return stand(s)
     if event.record is None:
-        s = evolve(s, phase=Phase.JOINING, node=None, doomed=s.doomed | {own.node})
-        return s, (*deletions(s), ev.MakeParent(stamp=s.stamp))
+        s, deletion = doom(evolve(s, phase=Phase.JOINING, node=None), {own.node})
+        return s, (*deletion, ev.MakeParent(stamp=s.stamp))
+    s, strays = doom_strays(s, roll)
     if (worn := roll.exhausted) is not None:
-        return give_up(s, SequenceExhausted(s.path, worn.node))
+        s, effects = give_up(s, SequenceExhausted(s.path, worn.node))
+        return s, (*strays, *effects)
     before, was_waiting = s.ahead[-1:], s.phase is Phase.WAITING
-    s, strays = doom(s, roll)
     s = evolve(s, phase=Phase.WAITING, ahead=roll.ahead_of(own), walked=0, record=event.record)
     to_watch = watches(s)
     if was_waiting:

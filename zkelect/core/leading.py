@@ -7,7 +7,7 @@ from attrs import evolve
 from zkelect.core import events as ev
 from zkelect.core.events import Reason
 from zkelect.core.leaving import let_go
-from zkelect.core.moves import depose, doom
+from zkelect.core.moves import depose, doom_strays
 from zkelect.core.state import Phase, State, Step
 
 
@@ -39,11 +39,13 @@ def check_own(s: State, event: ev.Watched) -> Step:
 
 
 def roll_leading(s: State, event: ev.Rolled) -> Step:
-    """Only our own absence counts here: a late roll never undoes a grant."""
+    """Only our own absence and another record count: a late roll never undoes a grant."""
     roll = s.dialect.read(event.children)
     if s.node is not None and roll.find(s.node.node) is None:
         return depose(evolve(s, node=None), Reason.EVICTED)
-    return doom(s, roll)
+    if event.record != s.record:
+        return depose(s, Reason.RECORD_CHANGED)
+    return doom_strays(s, roll)
 
 
 def record_leading(s: State, event: ev.Recorded) -> Step:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from zkelect.core import events as ev
-from zkelect.core.moves import doom, finish_if_left, go
+from zkelect.core.moves import doom, doom_strays, finish_if_left, go
 from zkelect.core.state import State, Step
 
 
@@ -17,10 +17,12 @@ def begin_later(s: State, event: ev.Campaigned) -> Step:
 def cancel_later(s: State, event: ev.Cancelled) -> Step:
     if s.again is None or s.again[0] != event.campaign:
         return s, ()
-    return evolve(s, again=None), ()
+    return evolve(s, again=None), (ev.Finish(stamp=s.stamp, campaign=event.campaign),)
 
 
 def let_go(s: State, _: ev.Returned) -> Step:
+    if s.released:  # the withdrawal is under way already
+        return finish_if_left(evolve(s, term=None))
     return go(evolve(s, term=None))
 
 
@@ -28,8 +30,17 @@ def release(s: State, _: ev.GraceEnded) -> Step:
     return go(evolve(s, released=True))
 
 
+def disown(s: State, event: ev.Created) -> Step:
+    """A create of ours was answered when nobody waited for it any more (CURATOR-504)."""
+    if event.owner != s.session_id or event.node in s.found:
+        return s, ()
+    return doom(s, {event.node})
+
+
 def left_after_all(s: State, event: ev.Created) -> Step:
     """We were about to leave when our create was answered."""
+    if not s.sent:
+        return disown(s, event)
     return go(evolve(s, node=s.dialect.parse(event.node), sent=False))
 
 
@@ -40,7 +51,7 @@ def never_stood(s: State, _: ev.ParentMissing | ev.Refused) -> Step:
 def roll_leaving(s: State, event: ev.Rolled) -> Step:
     if not s.sent:
         return s, ()
-    s, deletions = doom(evolve(s, sent=False), s.dialect.read(event.children))
+    s, deletions = doom_strays(evolve(s, sent=False), s.dialect.read(event.children))
     s, more = finish_if_left(s)
     return s, (*deletions, *more)
 
@@ -56,5 +67,6 @@ def forget_stray(s: State, event: ev.Deleted | ev.DeleteRefused) -> Step:
 
 
 def undeletable(s: State, event: ev.DeleteRefused) -> Step:
+    fail = ev.Fail(stamp=s.stamp, campaign=s.campaign, error=event.error)
     s, effects = forget(s, event)
-    return s, (ev.Fail(stamp=s.stamp, campaign=s.campaign, error=event.error), *effects)
+    return s, (fail, *effects)

@@ -25,8 +25,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from attrs import evolve
-
 from zkelect.core import events as ev
 from zkelect.core.events import Effect, Event
 from zkelect.core.joining import (
@@ -54,6 +52,7 @@ from zkelect.core.leading import (
 from zkelect.core.leaving import (
     begin_later,
     cancel_later,
+    disown,
     forget,
     forget_stray,
     left_after_all,
@@ -76,6 +75,7 @@ from zkelect.core.reconnecting import (
     resume_watching,
     suspend,
 )
+from zkelect.core.state import Phase, State, Step
 from zkelect.core.waiting import (
     check_owner,
     prove,
@@ -85,7 +85,6 @@ from zkelect.core.waiting import (
     roll_waiting,
     walk,
 )
-from zkelect.core.state import Phase, State, Step
 
 __all__ = ["TABLE", "Machine", "step"]
 
@@ -108,7 +107,19 @@ class Machine:
 
 
 def step(state: State, event: Event) -> Step:
-    """Return the next state and the effects: stale events first, then the table."""
+    """Return the next state and the effects.
+
+    Nothing is asked of the servers while the link is down: what is then still wanted,
+    the rows of SessionResumed ask for.
+    """
+    state, effects = _react(state, event)
+    if state.connected:
+        return state, effects
+    return state, tuple(effect for effect in effects if not isinstance(effect, ev.Request))
+
+
+def _react(state: State, event: Event) -> Step:
+    """Stale events first, then the table."""
     if isinstance(event, ev.TermEvent) and event.term != state.term:
         return state, ()
     if isinstance(event, ev.Answer) and event.stamp != state.stamp:
@@ -130,16 +141,15 @@ def _swap(s: State, event: ev.SessionOpened) -> Step:
 
 
 def _stale(s: State, event: ev.Answer) -> Step:
-    """An answer of an earlier try: drop it, and delete what it made (CURATOR-504)."""
-    if isinstance(event, ev.Deleted):
+    """An answer of an earlier try: only what became of our znodes still counts."""
+    if isinstance(event, ev.Created):
+        return disown(s, event)
+    if isinstance(event, ev.Deleted | ev.DeleteRefused):
         return _look_up(s, event)
-    if not isinstance(event, ev.Created) or event.owner != s.session_id or s.is_own(event.node):
-        return s, ()
-    s = evolve(s, doomed=s.doomed | {event.node})
-    return s, (ev.Delete(stamp=s.stamp, node=event.node),) if s.connected else ()
+    return s, ()
 
 
-def _(s: State, event: Event) -> Step:
+def _(s: State, _event: Event) -> Step:
     """Nothing to do: the event says nothing new in this phase."""
     return s, ()
 
@@ -161,7 +171,7 @@ TABLE: Final[dict[type[Event], tuple[Handler, ...]]] = {
     ev.TermEnded:        (_,             _,                   _,                 end,              end,              _),
     ev.Returned:         (_,             _,                   _,                 return_early,     return_early,     let_go),
     ev.GraceEnded:       (_,             _,                   _,                 _,                _,                release),
-    ev.Created:          (_,             adopt,               _,                 _,                _,                left_after_all),
+    ev.Created:          (disown,        adopt,               disown,            disown,           disown,           left_after_all),
     ev.ParentMissing:    (_,             make_parent,         _,                 _,                _,                never_stood),
     ev.ParentMade:       (_,             stand_again,         _,                 _,                _,                _),
     ev.Refused:          (_,             refuse,              refuse,            _,                _,                never_stood),

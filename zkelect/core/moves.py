@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from attrs import evolve
 
 from zkelect.core import events as ev
@@ -15,15 +17,13 @@ def stand(s: State) -> Step:
     """Begin an attempt: create and roll go out back to back, on one connection."""
     s = evolve(s, phase=Phase.JOINING, attempt=s.attempt + 1, node=None, czxid=0)
     s = evolve(s, sent=s.connected, suspects=frozenset(), adopted=(), ahead=(), record=None)
-    if not s.connected:
-        return s, ()
     return s, (ev.Create(stamp=s.stamp, uuid=s.uuid), ev.ReadRoll(stamp=s.stamp))
 
 
 def recover(s: State) -> Step:
     """A create's reply was lost: barrier first, for this server may lag (CURATOR-264)."""
     s = evolve(s, attempt=s.attempt + 1, suspects=frozenset(), adopted=())
-    return s, (ev.Commit(stamp=s.stamp), *deletions(s))
+    return s, (ev.Commit(stamp=s.stamp),)
 
 
 def grant(s: State, event: Event) -> Step:
@@ -48,7 +48,11 @@ def depose(s: State, reason: Reason) -> Step:
 
 
 def leave(s: State) -> Step:
-    return go(evolve(s, phase=Phase.LEAVING, reason=None, suspects=frozenset()))
+    """Take everything of ours away, what we were still looking at included."""
+    s, strays = doom(evolve(s, sent=s.sent and not s.found), s.found)
+    s = evolve(s, phase=Phase.LEAVING, reason=None, suspects=frozenset(), adopted=())
+    s, effects = go(s)
+    return s, (*strays, *effects)
 
 
 def give_up(s: State, error: ZkelectError) -> Step:
@@ -64,7 +68,7 @@ def go(s: State) -> Step:
 
 def withdrawal(s: State) -> tuple[Effect, ...]:
     free = s.term is None or s.released
-    if s.phase is not Phase.LEAVING or s.node is None or not free or not s.connected:
+    if s.phase is not Phase.LEAVING or s.node is None or not free:
         return ()
     return (ev.Withdraw(stamp=s.stamp, node=s.node.node, reason=s.reason),)
 
@@ -87,16 +91,20 @@ def forget_session(s: State) -> State:
     return evolve(s, suspects=frozenset(), adopted=(), ahead=(), doomed=frozenset())
 
 
-def doom(s: State, roll: Roll) -> Step:
-    """Delete what carries our uuid and is not our present candidate."""
-    strays = {entry.node for entry in roll.of(s.uuid) if not s.is_own(entry.node)} - s.doomed
+def doom(s: State, nodes: Iterable[str]) -> Step:
+    """Delete znodes of ours, except our present candidate; each is asked for once."""
+    strays = {node for node in nodes if not s.is_own(node)} - s.doomed
     s = evolve(s, doomed=s.doomed | strays)
     return s, tuple(ev.Delete(stamp=s.stamp, node=node) for node in sorted(strays))
 
 
+def doom_strays(s: State, roll: Roll) -> Step:
+    """Delete what carries our uuid and is not our present candidate."""
+    return doom(s, (entry.node for entry in roll.of(s.uuid)))
+
+
 def deletions(s: State) -> tuple[Effect, ...]:
-    if not s.connected:
-        return ()
+    """Ask again for every deletion that was under way when the link went down."""
     return tuple(ev.Delete(stamp=s.stamp, node=node) for node in sorted(s.doomed))
 
 

@@ -53,7 +53,7 @@ _REFUSALS: Final = (
     (lambda path: not _parts(path), "the root cannot hold an election"),
     (lambda path: "" in _parts(path), "an empty part between slashes"),
     (lambda path: {".", ".."} & set(_parts(path)), "'.' and '..' are not resolved"),
-    (lambda path: _UNSAFE.search(path), "a character ZooKeeper does not allow"),
+    (_UNSAFE.search, "a character ZooKeeper does not allow"),
     (lambda path: _parts(path)[0] == "zookeeper", "/zookeeper belongs to the servers"),
     (
         lambda path: any(part.endswith(RECORD_SUFFIX) for part in _parts(path)),

@@ -57,11 +57,17 @@ def resume(s: State, _: ev.SessionResumed) -> Step:
 
 def resume_joining(s: State, _: ev.SessionResumed) -> Step:
     s = evolve(s, connected=True)
+    first = deletions(s)
+    s, effects = find_place_again(s)
+    return s, (*first, *effects)
+
+
+def find_place_again(s: State) -> Step:
     if s.sent:
         return recover(s)
     if s.node is None:
         return stand(s)
-    return s, (ev.ReadRoll(stamp=s.stamp), *deletions(s))
+    return s, (ev.ReadRoll(stamp=s.stamp),)
 
 
 def resume_watching(s: State, _: ev.SessionResumed) -> Step:
@@ -72,6 +78,6 @@ def resume_watching(s: State, _: ev.SessionResumed) -> Step:
 
 def resume_leaving(s: State, _: ev.SessionResumed) -> Step:
     s = evolve(s, connected=True)
-    if s.sent:
-        return recover(s)
-    return s, (*withdrawal(s), *deletions(s))
+    first = (*withdrawal(s), *deletions(s))
+    s, effects = recover(s) if s.sent else (s, ())
+    return s, (*first, *effects)

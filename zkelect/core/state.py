@@ -88,6 +88,11 @@ class State:
         """Whether probes should check our candidate: it leads, or may have to soon."""
         return self.leads or (self.phase is Phase.WAITING and len(self.ahead) <= HEIRS)
 
+    @property
+    def found(self) -> frozenset[str]:
+        """What a lost reply made us look at: znodes with our uuid, not judged yet."""
+        return self.suspects.union(entry.node for entry, _ in self.adopted)
+
     def is_own(self, node: str) -> bool:
         """Tell our present candidate by its name."""
         return self.node is not None and self.node.node == node

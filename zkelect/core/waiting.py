@@ -8,7 +8,7 @@ from attrs import evolve
 
 from zkelect.core import events as ev
 from zkelect.core.joining import take_place
-from zkelect.core.moves import deletions, grant, stand
+from zkelect.core.moves import doom, grant, stand
 from zkelect.core.state import State, Step
 
 LONG_WALK: Final = 8
@@ -45,22 +45,25 @@ def rearm(s: State, event: ev.Changed) -> Step:
 
 
 def roll_waiting(s: State, event: ev.Rolled) -> Step:
+    if event.record != s.record:
+        return record_waiting(s, event)
     return take_place(s, s.dialect.read(event.children), event)
 
 
 def reread(s: State, _: ev.RollDue) -> Step:
-    return s, ((ev.ReadRoll(stamp=s.stamp),) if s.connected else ())
+    return s, (ev.ReadRoll(stamp=s.stamp),)
 
 
 def prove(s: State, event: ev.Proven) -> Step:
     return grant(s, event)
 
 
-def record_waiting(s: State, event: ev.Recorded) -> Step:
+def record_waiting(s: State, event: ev.Recorded | ev.Rolled) -> Step:
     """Another lineage or generation: the tokens we would get are of another history."""
     if event.record == s.record:
         return evolve(s, record=event.record), ()
     own = s.node
     assert own is not None  # a waiting candidate has a znode
-    s, effects = stand(evolve(s, doomed=s.doomed | {own.node}))
-    return s, (*deletions(s), *effects)
+    s, deletion = doom(evolve(s, node=None), {own.node})
+    s, effects = stand(s)
+    return s, (*deletion, *effects)

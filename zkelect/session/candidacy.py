@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Final, Literal, Protocol
+from typing import Any, Final, Protocol
 
 import attrs
 
@@ -25,15 +25,13 @@ from zkelect.session.driver import Driver
 from zkelect.session.leadership import Leadership, Office
 from zkelect.session.patience import Patience
 from zkelect.session.session import Session, new_uuid
+from zkelect.session.supervision import Conditions, Supervision
 from zkelect.session.terms import TermBook
-from zkelect.session.ticker import Timer
 from zkelect.token import Token
 
-__all__ = ["Attendant", "Callbacks", "Candidacy", "OnSuspended", "Terms"]
+__all__ = ["Attendant", "Callbacks", "Candidacy"]
 
 _log: Final = logging.getLogger("zkelect")
-
-OnSuspended = Literal["until-deadline", "pause-at-once"]
 
 
 class Callbacks(Protocol):
@@ -58,17 +56,6 @@ class Attendant(Protocol):
     def finished(self) -> None: ...
 
 
-@attrs.frozen(kw_only=True)
-class Terms:
-    """What an election asks of its leader; durations in seconds."""
-
-    prepare_timeout: float | None = None
-    healthy: Callable[[], bool] | None = None
-    unhealthy_after: int = 3
-    stall_timeout: float | None = None
-    on_suspended: OnSuspended = "until-deadline"
-
-
 class Candidacy:
     """Stands, leads and leaves for one election."""
 
@@ -81,7 +68,8 @@ class Candidacy:
         address: str,
         identity: bytes,
         dialect: Dialect,
-        terms: Terms,
+        prepares: bool,
+        conditions: Conditions,
     ) -> None:
         self.session: Final = session
         self.path: Final = path
@@ -91,15 +79,16 @@ class Candidacy:
         self.listeners: list[Callbacks] = []
         self.attendant: Attendant | None = None
         self._address = address
-        self._terms = terms
+        self._pauses = conditions.on_suspended == "pause-at-once"
+        self._supervision = Supervision(session, path, conditions)
         self._campaign = 0
         self._error: tuple[int, ZkelectError] | None = None
+        self._granted = 0
         self._left = 0
-        self._book: tuple[TermBook, Term] | None = None
+        self._book = TermBook(session.gateway, path)
+        self._term: Term | None = None
+        self._prepares = prepares
         self._told: tuple[Callbacks, ...] = ()
-        self._timers: list[Timer] = []
-        self._unhealthy = 0
-        self._asking = False
         with session.lock:
             state = State(
                 path=path,
@@ -115,7 +104,7 @@ class Candidacy:
     @property
     def phase(self) -> Phase:
         """Where we stand, for pages; nothing to guard a write with."""
-        phase = self.driver.machine.state.phase
+        phase = Phase.IDLE if self.session.foreign else self.driver.machine.state.phase
         leadership = self.leadership
         if leadership is not None and leadership.reason is not None and phase is not Phase.IDLE:
             return Phase.LEAVING
@@ -164,6 +153,8 @@ class Candidacy:
 
     def cancel(self, campaign: int) -> None:
         """Stop waiting; harmless when it is over. Never waits for the servers."""
+        if self.session.foreign:
+            return  # the lock may be held by a thread that was not forked
         with self.session.lock:
             granted = self.leadership
             self.driver.feed(ev.Cancelled(campaign=campaign))
@@ -186,24 +177,36 @@ class Candidacy:
 
     def end_term(self, term: Stamp, reason: Reason) -> None:
         """End a term by its stamp; a term that is over stays over."""
+        if self.session.foreign:
+            return  # the lock may be held by a thread that was not forked
         with self.session.lock:
             self.driver.feed(ev.TermEnded(term=term, reason=reason))
 
     def returned(self, leadership: Leadership) -> None:
         """Say that nothing of the term's work runs any more; its znode goes."""
+        if self.session.foreign:
+            return  # the lock may be held by a thread that was not forked
         with self.session.lock:
             self.driver.feed(ev.Returned(term=leadership.term))
 
     def withdraw(self) -> None:
         """Resign, or stop waiting, whichever it is."""
+        if self.session.foreign:
+            return  # the lock may be held by a thread that was not forked
         with self.session.lock:
             self.driver.end_term(Reason.RESIGNED)
             self.driver.feed(ev.Cancelled(campaign=self._campaign))
 
     def wait_left(self, timeout: float) -> bool:
-        """Wait until nothing of our campaigns is left on the servers, for so many seconds."""
+        """Wait until nothing of our campaigns is left on the servers.
+
+        :param timeout: at most so many seconds, and only while the link is up.
+        """
+        if self.session.foreign:
+            return True
         with self.changed:
-            return self.changed.wait_for(lambda: self._left >= self._campaign, timeout)
+            self.changed.wait_for(self._gone, timeout)
+            return self._left >= self._campaign
 
     # --- what the driver tells, under the lock -------------------------------------------------
 
@@ -227,18 +230,19 @@ class Candidacy:
                 clock=self.session.clock, end=self.end_term, zxid=lambda: self.session.zxid
             ),
         )
-        self._announce(
-            Term(
-                token=token,
-                node=grant.node,
-                name=self.name,
-                address=self._address,
-                phase=TermPhase.PREPARING,
-                since=time.time(),
-            )
+        self._granted = self.driver.machine.state.campaign
+        self._term = Term(
+            token=token,
+            node=grant.node,
+            name=self.name,
+            address=self._address,
+            phase=TermPhase.PREPARING,
+            since=time.time(),
         )
+        if self._prepares:
+            self._book.announce(self._term)
         _log.info("%s: %s is granted %s", self.path, self.name, token)
-        self._limit_preparation(grant.stamp)
+        self._supervision.prepare(self.leadership)
         if self.attendant is not None:
             self.attendant.granted(self.leadership)
         self.changed.notify_all()
@@ -246,11 +250,10 @@ class Candidacy:
     def served(self, term: Stamp) -> None:
         """Tell that the leader serves."""
         leadership = self.leadership
-        assert leadership is not None and self._book is not None
-        self._announce(attrs.evolve(self._book[1], phase=TermPhase.SERVING))
-        leadership.progress()
-        self._watch_health(leadership)
-        self._watch_progress(leadership)
+        assert leadership is not None and self._term is not None  # it was granted before
+        self._term = attrs.evolve(self._term, phase=TermPhase.SERVING)
+        self._book.announce(self._term)
+        self._supervision.serve(leadership)
         self._told = tuple(self.listeners)
         self._call_back("elected", leadership)
         self.changed.notify_all()
@@ -260,9 +263,7 @@ class Candidacy:
         leadership = self.leadership
         assert leadership is not None
         leadership.void(reason)
-        for timer in self._timers:
-            timer.cancel()
-        self._timers.clear()
+        self._supervision.cease()
         _log.log(
             logging.INFO if reason is Reason.RESIGNED else logging.WARNING,
             "%s: %s is deposed (%s), %s",
@@ -301,100 +302,43 @@ class Candidacy:
         leadership = self.leadership
         if leadership is None or leadership.reason is not None:
             return
-        if self._terms.on_suspended == "pause-at-once":
+        if self._pauses:
             leadership.pause()
         self._call_back("suspended", leadership)
 
     def resumed(self) -> None:
         """The link is back; a paused leadership waits for the next proof."""
         leadership = self.leadership
-        if leadership is not None and self._terms.on_suspended == "pause-at-once":
+        if leadership is not None and self._pauses:
             self.session.paused.append(leadership.resume)
 
-    def closing_book(self, node: str) -> tuple[TermBook, Term] | None:
-        """Return where to write the end of the term, if that candidate led."""
-        book = self._book
-        return book if book is not None and book[1].node == node else None
+    def close_book(self, node: str, reason: Reason, done: Callable[[Any], None]) -> bool:
+        """Write the end of that candidate's term and delete it; False if it never led."""
+        if self._term is None or self._term.node != node:
+            return False
+        self._book.close(self._term, str(reason), done)
+        return True
 
     # --- within ----------------------------------------------------------------------------------
 
     def _decided(self, campaign: int) -> bool:
         if self._error is not None and self._error[0] == campaign:
             return True
-        if self.session.fatal is not None or self.session.closed or self._left >= campaign:
-            return True
-        state = self.driver.machine.state
-        return state.campaign == campaign and state.leads
+        return self._granted == campaign or self._left >= campaign or self.session.ended
+
+    def _gone(self) -> bool:
+        return self._left >= self._campaign or not self.session.connected
 
     def _outcome(self, campaign: int) -> Leadership:
         if self._error is not None and self._error[0] == campaign:
             raise self._error[1]
         self.session.ensure_usable()
-        leadership = self.leadership
-        if leadership is None or self.driver.machine.state.term != leadership.term:
+        if self.leadership is None or self._granted != campaign:
             raise NotElected(self.path, None, None)
-        return leadership
-
-    def _announce(self, term: Term) -> None:
-        book = TermBook(self.session.gateway, self.path, f"{self.path}/{term.node}")
-        self._book = (book, term)
-        book.announce(term)
+        return self.leadership  # it may be lost again by now; whoever uses it checks
 
     def _call_back(self, name: str, leadership: Leadership) -> None:
         for callbacks in self._told:
             label = f"{self.path}: {type(callbacks).__name__}.{name}"
             call = getattr(callbacks, name)
             self.session.pool.submit(self, label, partial(call, leadership))
-
-    def _after(self, delay: float, call: Callable[[], None]) -> None:
-        self._timers.append(self.session.call_at(self.session.now() + delay, call))
-
-    def _limit_preparation(self, term: Stamp) -> None:
-        def check() -> None:
-            if self.driver.machine.state.phase is Phase.PREPARING:
-                self.end_term(term, Reason.UNPREPARED)
-
-        if self._terms.prepare_timeout is not None:
-            self._after(self._terms.prepare_timeout, check)
-
-    def _watch_progress(self, leadership: Leadership) -> None:
-        """A hang is not a crash: a living session would keep a dead body in office."""
-        limit = self._terms.stall_timeout
-        if limit is None:
-            return
-        left = leadership.progressed + limit - self.session.now()
-        if left <= 0:
-            self.end(leadership, Reason.STALLED)
-        else:
-            self._after(left, lambda: self._watch_progress(leadership))
-
-    def _watch_health(self, leadership: Leadership) -> None:
-        if self._terms.healthy is not None:
-            self._unhealthy, self._asking = 0, False
-            self._after(self.session.timeout / 3, lambda: self._ask_health(leadership))
-
-    def _ask_health(self, leadership: Leadership) -> None:
-        """Ask every third of the session timeout; no answer by the next time is a no."""
-        if self._asking:
-            self._count_health(leadership, well=False)
-        else:
-            self._asking = True
-            label = f"{self.path}: healthy"
-            self.session.pool.submit((self, "healthy"), label, lambda: self._examine(leadership))
-        if leadership.reason is None:
-            self._after(self.session.timeout / 3, lambda: self._ask_health(leadership))
-
-    def _examine(self, leadership: Leadership) -> None:
-        well = False
-        try:
-            assert self._terms.healthy is not None
-            well = bool(self._terms.healthy())
-        finally:
-            with self.session.lock:
-                self._asking = False
-                self._count_health(leadership, well=well)
-
-    def _count_health(self, leadership: Leadership, *, well: bool) -> None:
-        self._unhealthy = 0 if well else self._unhealthy + 1
-        if self._unhealthy >= self._terms.unhealthy_after:
-            self.end(leadership, Reason.UNHEALTHY)

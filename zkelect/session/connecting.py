@@ -58,6 +58,7 @@ def connect(
     _check_times(session_timeout, tick_time, hops, timeout)
     session = Session(
         hosts=str(found),
+        session_timeout=session_timeout,
         make_link=lambda session: _own_link(session, found, session_timeout, auth, tls),
         acl=parse_acl(acl, auth),
         tick_time=tick_time,

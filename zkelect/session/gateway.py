@@ -20,7 +20,7 @@ from kazoo.protocol.states import EventType
 
 from zkelect.session.clock import Clock
 
-__all__ = ["Check", "Delete", "Failure", "Fault", "Gateway", "Operation", "Put", "Stat"]
+__all__ = ["Check", "Delete", "Failure", "Fault", "Gateway", "Operation", "Put", "Stat", "Watch"]
 
 
 class Fault(StrEnum):
@@ -105,9 +105,21 @@ class Delete:
 
 Operation = Check | Put | Delete
 Done = Callable[[Any], None]
-WatchDone = Callable[[bool], None]
+Watch = tuple[object, Callable[[bool], None]]
+"""Who watches, and what to call with whether the znode was deleted."""
 
 _ANY_VERSION: Final = -1
+
+
+@attrs.frozen
+class _Ear:
+    """One watch of ours on one path; equal ones are one to kazoo, so they never pile up."""
+
+    path: str
+    hear: Callable[[str, Any], None]
+
+    def __call__(self, event: Any) -> None:
+        self.hear(self.path, event)
 
 
 @attrs.define
@@ -123,7 +135,9 @@ class Gateway:
 
     ``done`` is called with the value or a :class:`Failure`, on a thread of kazoo's.
 
-    :param deliver: wraps every call of ``done`` and of watches: takes the session's lock.
+    Needs the session's lock, and calls back under it.
+
+    :param deliver: makes those calls, with the lock.
     """
 
     def __init__(
@@ -134,6 +148,7 @@ class Gateway:
         self._acl = list(acl)
         self._deliver = deliver
         self._requests: deque[_Request] = deque()
+        self._watches: dict[str, dict[object, Callable[[bool], None]]] = {}
 
     def oldest(self) -> float | None:
         """Return when the oldest unanswered request was sent, None if there is none."""
@@ -161,18 +176,18 @@ class Gateway:
         """Read the names of the children, as a tuple."""
         self._send(lambda: self._client.get_children_async(path), tuple, done)
 
-    def get(self, path: str, done: Done, watch: WatchDone | None = None) -> None:
+    def get(self, path: str, done: Done, watch: Watch | None = None) -> None:
         """Read data and Stat; ``watch`` hears once whether the znode was deleted."""
-        heard = None if watch is None else partial(self._hear, watch)
+        heard = self._ear(path, watch)
         self._send(
             lambda: self._client.get_async(path, watch=heard),
             lambda value: (value[0], _stat(value[1])),
             done,
         )
 
-    def exists(self, path: str, done: Done, watch: WatchDone | None = None) -> None:
+    def exists(self, path: str, done: Done, watch: Watch | None = None) -> None:
         """Read the Stat, None without a znode; for paths that we may not read."""
-        heard = None if watch is None else partial(self._hear, watch)
+        heard = self._ear(path, watch)
         self._send(
             lambda: self._client.exists_async(path, watch=heard),
             lambda value: None if value is None else _stat(value),
@@ -218,10 +233,28 @@ class Gateway:
             first = self._requests.popleft()
             first.done(first.answer)
 
-    def _hear(self, watch: WatchDone, event: Any) -> None:
+    def unwatch(self, path: str, watcher: object) -> None:
+        """Call this watcher of that path no more; the server is not asked to forget it."""
+        watchers = self._watches.get(path, {})
+        watchers.pop(watcher, None)
+        if not watchers:
+            self._watches.pop(path, None)
+
+    def _ear(self, path: str, watch: Watch | None) -> _Ear | None:
+        if watch is None:
+            return None
+        watcher, call = watch
+        self._watches.setdefault(path, {})[watcher] = call
+        return _Ear(path, self._hear)
+
+    def _hear(self, path: str, event: Any) -> None:
         """Pass on what happened to the znode; NONE only says that the watch is gone."""
         if event.type != EventType.NONE:
-            self._deliver(watch, event.type == EventType.DELETED)
+            self._deliver(self._tell, path, event.type == EventType.DELETED)
+
+    def _tell(self, path: str, deleted: bool) -> None:
+        for call in self._watches.pop(path, {}).values():
+            call(deleted)
 
 
 def _failure(error: Exception) -> Failure:

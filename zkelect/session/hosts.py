@@ -43,7 +43,9 @@ def parse(hosts: str) -> Hosts:
         text = text.removeprefix(scheme)
     servers, slash, chroot = text.partition("/")
     if slash and "," in chroot:
-        raise InvalidArgument("hosts", hosts, f"one chroot for all, behind the last server; {_FORM}")
+        raise InvalidArgument(
+            "hosts", hosts, f"one chroot for all, behind the last server; {_FORM}"
+        )
     return Hosts(
         servers=tuple(_server(server.strip(), hosts) for server in servers.split(",")),
         chroot=_chroot(chroot, hosts),

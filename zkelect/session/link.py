@@ -75,9 +75,7 @@ class OwnedLink(Link):
         observer: Observer,
         options: dict[str, Any],
     ) -> None:
-        self.handler = ObservedHandler(
-            clock=clock, observer=observer, patience=session_timeout / 5
-        )
+        self.handler = ObservedHandler(clock=clock, observer=observer, patience=session_timeout / 5)
         super().__init__(
             KazooClient(
                 hosts=hosts,
@@ -106,8 +104,10 @@ class OwnedLink(Link):
         return self.handler.overdue(now)
 
     def restart(self) -> None:
-        """Start anew: an answer that kazoo does not know ends its loop for good."""
-        self.client.stop()
+        """Start anew: an answer that kazoo does not know ends its loop for good.
+
+        Without stop() before: that would queue a close for the session to come.
+        """
         self.client.start_async()
 
     def stop(self, *, release: bool, timeout: float) -> None:

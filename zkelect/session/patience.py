@@ -17,7 +17,7 @@ _STOP_INTERVAL: Final = 0.1
 """Seconds between two looks at a stop event, which cannot be waited for beside another."""
 
 
-class Stopped(Exception):  # noqa: N818  # not an error: the caller's own wish
+class Stopped(Exception):  # not an error: the caller's own wish
     """The stop event is set."""
 
 

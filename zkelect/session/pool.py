@@ -112,7 +112,7 @@ class CallbackPool:
     def _run(self, label: str, call: Callable[[], None]) -> None:
         try:
             call()
-        except Exception:  # the user's; it must not end the lane, nor stay unheard
+        except Exception:  # noqa: BLE001  # the user's: heard here, must not end the lane
             _log.exception("%s raised", label)
 
     def _next(self, lane: Hashable) -> None:

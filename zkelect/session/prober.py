@@ -75,10 +75,6 @@ class Prober:
         """Let the next probe go out now, or as soon after the last answer as is evidence."""
         self._hurried = True
 
-    def silent(self, now: float) -> bool:
-        """Whether the probe under way has waited so long that its link counts as dead."""
-        return self._asked is not None and now - self._asked > patience_of(self._lease.timeout)
-
     def _pace(self, now: float) -> float:
         """Hurry while a first candidate waits for nothing but the lease."""
         wanting = now >= self._lease.deadline and self._roster.first

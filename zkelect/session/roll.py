@@ -15,7 +15,7 @@ from zkelect.session.session import Session
 from zkelect.session.terms import term_path
 from zkelect.token import Token
 
-__all__ = ["Candidate", "read_leader", "read_roll"]
+__all__ = ["Candidate", "others_stand", "read_leader", "read_roll"]
 
 
 @attrs.frozen(kw_only=True)
@@ -48,9 +48,7 @@ def read_roll(
     )
 
 
-def read_leader(
-    session: Session, path: str, dialect: Dialect, timeout: float
-) -> Candidate | None:
+def read_leader(session: Session, path: str, dialect: Dialect, timeout: float) -> Candidate | None:
     """Return who leads, None when nobody does.
 
     Ours lead once their term is written; a candidate of another library writes none,
@@ -62,6 +60,14 @@ def read_leader(
         return None
     leader = _candidate(entries[0], names[entries[0].node], _term(session, path, timeout))
     return leader if leader.foreign or leader.token is not None else None
+
+
+def others_stand(
+    session: Session, path: str, dialect: Dialect, own: str | None, timeout: float
+) -> bool:
+    """Return whether somebody else than our own candidate stands."""
+    entries = _entries(session, path, dialect, timeout)
+    return any(entry.node != own for entry in entries)
 
 
 def _entries(session: Session, path: str, dialect: Dialect, timeout: float) -> tuple[Entry, ...]:

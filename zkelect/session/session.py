@@ -27,7 +27,7 @@ from zkelect.errors import (
 )
 from zkelect.session import wire
 from zkelect.session.access import parse_acl
-from zkelect.session.clock import Clock, SleepDetector, SystemClock
+from zkelect.session.clock import Clock, SystemClock
 from zkelect.session.driver import Driver, Roster
 from zkelect.session.gateway import Gateway
 from zkelect.session.handler import ObservedSocket
@@ -35,6 +35,7 @@ from zkelect.session.link import AdoptedLink, Link
 from zkelect.session.pool import CallbackPool
 from zkelect.session.prober import Prober
 from zkelect.session.ticker import Ticker, Timer
+from zkelect.session.watchdog import Watchdog
 
 __all__ = ["Session"]
 
@@ -48,12 +49,15 @@ class Session:
     A context manager: leaving the block closes it, and its candidates leave the queues.
 
     :ivar hosts: the servers, in canonical form.
+    :ivar timeout: the smallest session timeout granted in the life of the session, seconds.
+    :ivar session_id: None while there is none.
     """
 
     def __init__(
         self,
         *,
         hosts: str,
+        session_timeout: float,
         make_link: Callable[[Session], Link],
         acl: Sequence[Any],
         tick_time: float | None = None,
@@ -67,9 +71,10 @@ class Session:
         self.changed: Final = threading.Condition(self.lock)
         self.clock: Final = SystemClock() if clock is None else clock
         self.lease = Lease(tick=tick_time, hops=hops)
+        self.timeout = session_timeout
         self.session_id: int | None = None
         self.connected = False
-        self.zxid = 0
+        self._zxid = 0
         self.causes: dict[str, Exception] = {}
         self.fatal: ZkelectError | None = None
         self.drivers: dict[Driver, None] = {}
@@ -78,15 +83,14 @@ class Session:
         self._new_lease = lambda: Lease(tick=tick_time, hops=hops)
         self._owner = os.getpid()
         self._closed = False
-        self._sleep = SleepDetector(self.clock)
         self._observed: ObservedSocket | None = None
         self._connections = 0
         self._suspended_at = -math.inf
-        self._ticker = Ticker(self.lock, self.clock, self._watch, f"zkelect {hosts}")
+        self._ticker = Ticker(self.lock, self.clock, Watchdog(self).watch, f"zkelect {hosts}")
         self.roster = Roster(self._ticker.kick)
-        self._link = make_link(self)
-        self.gateway = Gateway(self._link.client, self.clock, acl, self.deliver)
-        self._prober = Prober(self.gateway, self.clock, self.roster, self._answered)
+        self.link = make_link(self)
+        self.gateway = Gateway(self.link.client, self.clock, acl, self.deliver)
+        self.prober = Prober(self.gateway, self.clock, self.roster, self._answered)
         _OPEN.add(self)
 
     # --- what users see ------------------------------------------------------------------
@@ -113,6 +117,7 @@ class Session:
         link = AdoptedLink(client)
         session = cls(
             hosts=link.hosts,
+            session_timeout=session_timeout,
             make_link=lambda _: link,
             acl=parse_acl(acl, None) if acl is not None else client.default_acl or OPEN_ACL_UNSAFE,
             tick_time=tick_time,
@@ -141,9 +146,14 @@ class Session:
         return f"<Session {self.hosts} {'closed' if self._closed else state}>"
 
     @property
-    def timeout(self) -> float:
-        """The smallest session timeout granted in the life of this session, seconds."""
-        return self.lease.timeout
+    def zxid(self) -> int:
+        """The highest zxid that the ensemble has told this session."""
+        return max(self._zxid, self.link.client.last_zxid or 0)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether this process is a fork of the one whose session it is."""
+        return os.getpid() != self._owner
 
     @property
     def closed(self) -> bool:
@@ -160,7 +170,7 @@ class Session:
 
         :raises SessionClosed: there is no connection.
         """
-        found = self._link.credentials
+        found = self.link.credentials
         if found is None:
             raise SessionClosed(self.hosts)
         return found
@@ -174,8 +184,10 @@ class Session:
         :param timeout: how long to wait for bodies to return, seconds; a fifth of the
             session timeout when None.
         """
+        if self.foreign:
+            return
         with self.lock:
-            if self._closed or os.getpid() != self._owner:
+            if self._closed:
                 return
             self._closed = True
             for driver in tuple(self.drivers):
@@ -186,7 +198,7 @@ class Session:
             self.changed.wait_for(self._all_left, patience if idle and self.connected else 0.0)
             self.lease.void()
             self._ticker.stop()
-        self._link.stop(release=idle, timeout=patience)
+        self.link.stop(release=idle, timeout=patience)
         self._ticker.join(patience)
         self.pool.close()
         _OPEN.discard(self)
@@ -195,7 +207,7 @@ class Session:
 
     def ensure_usable(self) -> None:
         """Raise unless this session can be used here and now."""
-        if os.getpid() != self._owner:
+        if self.foreign:
             raise SessionForked(self._owner, os.getpid())
         if self._closed:
             raise SessionClosed(self.hosts)
@@ -212,7 +224,7 @@ class Session:
 
     def hurry(self) -> None:
         """Let the next probe go out now."""
-        self._prober.hurry()
+        self.prober.hurry()
         self._ticker.kick()
 
     def deliver(self, call: Callable[..., None], *args: Any) -> None:
@@ -225,13 +237,13 @@ class Session:
     def begin(self) -> None:
         """Start the session's thread and let kazoo connect."""
         self._ticker.start()
-        self._link.start(self._listen)
+        self.link.start(self._listen)
 
     def take_over(self, session_timeout: float) -> None:
         """Begin with a connection whose handshake nobody observed: it proves nothing."""
-        found = self._link.credentials
+        found = self.link.credentials
         if found is None:
-            raise InvalidArgument("client", self._link.client, "a connected client")
+            raise InvalidArgument("client", self.link.client, "a connected client")
         with self.lock:
             self._open(found[0], -math.inf, session_timeout)
 
@@ -244,8 +256,7 @@ class Session:
 
     def replied(self, connection: ObservedSocket, header: wire.ReplyHeader) -> None:
         """Keep the highest zxid that the ensemble told."""
-        if header.zxid > self.zxid:
-            self.zxid = header.zxid
+        self._zxid = max(self._zxid, header.zxid)
 
     def unwelcome(self, server: str, cause: Exception) -> None:
         """Keep why a server could not be used, for the error message."""
@@ -268,7 +279,7 @@ class Session:
     def _welcome(self) -> None:
         observed = self._observed
         if observed is None or observed.welcome is None:
-            found = self._link.credentials
+            found = self.link.credentials
             if found is not None:  # adopted: it was suspended before it reconnected
                 self._open(found[0], self._suspended_at, self.timeout)
         elif observed.welcome.read_only:
@@ -283,8 +294,10 @@ class Session:
         if not resumed:
             self.lease.void()
             self.lease = self._new_lease()
+            self._zxid = 0  # another session may be of an ensemble that went back
         self.session_id, self.connected = session_id, True
-        self._chain(started, timeout)
+        self.chain(started, timeout)
+        self.timeout = self.lease.timeout
         for driver in tuple(self.drivers):
             driver.feed(
                 ev.SessionResumed()
@@ -292,69 +305,40 @@ class Session:
                 else ev.SessionOpened(session_id=session_id, uuid=new_uuid())
             )
 
-    def _chain(self, started: float, timeout: float) -> None:
+    def chain(self, started: float, timeout: float) -> None:
         """Start a new chain of probes: evidence never spans two connections."""
         self._connections += 1
         self.lease.connect(started, timeout)
-        self._prober.begin(self.lease, self._connections)
+        self.prober.begin(self.lease, self._connections)
 
     def _suspend(self) -> None:
         self.connected = False
         self._suspended_at = self.now()
-        self._prober.halt()
+        self.prober.halt()
         for driver in tuple(self.drivers):
             driver.feed(ev.SessionSuspended())
 
     def _lose(self) -> None:
         self.connected = False
         self.session_id = None
-        self._prober.halt()
+        self.prober.halt()
         self.lease.void()
         for driver in tuple(self.drivers):
             driver.feed(ev.SessionExpired())
-        if self._link.ended and not self._closed:
+        if self.link.ended and not self._closed:
             self._mend()
 
     def _mend(self) -> None:
         """kazoo has stopped: for good when we were refused, otherwise start it anew."""
-        if self._link.refused:
+        if self.link.refused:
             self.fatal = AuthenticationFailed(self.hosts, ", ".join(self.schemes) or "no")
             for driver in tuple(self.drivers):
                 driver.fail(self.fatal)
             return
         _log.error("kazoo's connection loop ended by itself; starting it anew")
-        threading.Thread(target=self._link.restart, name="zkelect restart", daemon=True).start()
+        threading.Thread(target=self.link.restart, name="zkelect restart", daemon=True).start()
 
-    # --- the watchdog --------------------------------------------------------------------------
-
-    def _watch(self, now: float) -> float:
-        """Look at everything that time can break; return when to look again."""
-        if self._sleep.slept():
-            self._distrust()
-        if now >= self.lease.deadline:
-            for driver in tuple(self.roster.leading):
-                driver.end_term(ev.Reason.LAPSED)
-        if self._link.overdue(now) or self._silent(now):
-            self._link.shut()
-        self.pool.watch(now, self.timeout)
-        due = self._prober.due(now)
-        return min(due, self.lease.deadline) if self.roster.leading else due
-
-    def _silent(self, now: float) -> bool:
-        oldest = self.gateway.oldest()
-        waiting = self.connected and oldest is not None
-        return waiting and now - (oldest or now) > patience_of(self.timeout)
-
-    def _distrust(self) -> None:
-        """The machine slept: nothing proven before counts, and the chain starts anew."""
-        _log.warning("the machine slept; every leadership of this session is over")
-        for driver in tuple(self.roster.leading):
-            driver.end_term(ev.Reason.MACHINE_SUSPENDED)
-        slept, self.lease = self.lease, self.lease.renewed()
-        slept.void()
-        if self.connected:
-            self._chain(-math.inf, self.timeout)
-            self._link.shut()
+    # --- within -------------------------------------------------------------------------------------
 
     def _answered(self, counts: bool) -> None:
         self._ticker.kick()
@@ -377,7 +361,7 @@ class Session:
     def forked(self) -> None:
         """In a forked child: everything here is the parent's."""
         self.lease.void()
-        self._link.abandon()
+        self.link.abandon()
 
 
 def new_uuid() -> str:

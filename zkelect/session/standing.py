@@ -41,7 +41,7 @@ def take_office(
     except LeadershipLost as lost:
         _log.warning("lost while preparing: %s", lost)
         return False
-    except Exception:  # the user's: heard here, survived by standing again behind the others
+    except Exception:  # noqa: BLE001  # the user's: heard here, survived by leaving
         _log.exception("%s: prepare failed; %s leaves", candidacy.path, candidacy.name)
         candidacy.end(leadership, Reason.UNPREPARED)
         return False
@@ -123,9 +123,7 @@ class Standing:
     # --- within ----------------------------------------------------------------------------
 
     def _submit(self, what: str, call: Callable[[], None]) -> None:
-        self._session.pool.submit(
-            self._candidacy, f"{self._candidacy.path}: {what}", call
-        )
+        self._session.pool.submit(self._candidacy, f"{self._candidacy.path}: {what}", call)
 
     def _stand(self) -> None:
         if self._ended:

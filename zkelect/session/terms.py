@@ -54,13 +54,12 @@ class _Pages:
 class TermBook:
     """Writes one candidate's terms, without ever making anybody wait.
 
-    :param path: the election. :param node: full path of the candidate znode.
+    :param path: the election.
     """
 
-    def __init__(self, gateway: Gateway, path: str, node: str) -> None:
+    def __init__(self, gateway: Gateway, path: str) -> None:
         self._gateway = gateway
         self._path = path
-        self._node = node
 
     def announce(self, term: Term) -> None:
         """Write that this term has begun, or that it serves now; close a dead one before it."""
@@ -79,9 +78,12 @@ class TermBook:
                 done(failure)
                 return
             _report(failure)
-            self._gateway.delete(self._node, lambda answer: done(_failure_of(answer)))
+            self._gateway.delete(self._candidate(term), lambda answer: done(_failure_of(answer)))
 
         self._write(lambda pages: self._ending(pages, ended), finish, _TRIES)
+
+    def _candidate(self, term: Term) -> str:
+        return f"{self._path}/{term.node}"
 
     def _announcement(self, pages: _Pages, term: Term) -> list[Operation]:
         old = pages.term
@@ -89,7 +91,7 @@ class TermBook:
         if old is not None and old.token != term.token:
             count += 1
         operations: list[Operation] = [
-            Check(path=self._node),
+            Check(path=self._candidate(term)),
             Put(
                 path=term_path(self._path),
                 data=encode_term(attrs.evolve(term, count=count)),
@@ -105,12 +107,10 @@ class TermBook:
         count = pages.term.count if pages.term is not None else 1
         ended = attrs.evolve(ended, count=count)
         return [
-            Check(path=self._node),
-            Put(
-                path=term_path(self._path), data=encode_term(ended), version=pages.term_version
-            ),
+            Check(path=self._candidate(ended)),
+            Put(path=term_path(self._path), data=encode_term(ended), version=pages.term_version),
             self._history(pages, ended),
-            Delete(path=self._node),
+            Delete(path=self._candidate(ended)),
         ]
 
     def _history(self, pages: _Pages, term: Term) -> Put:
@@ -168,5 +168,11 @@ def _failure_of(answer: Any) -> Failure | None:
 
 
 def _report(failure: Failure | None) -> None:
-    if failure is not None and failure.fault is not Fault.UNKNOWN:
-        _log.warning("the election's book of terms could not be written: %s", failure)
+    if failure is None or failure.fault is Fault.UNKNOWN:
+        return
+    gone = failure.fault is Fault.NO_NODE  # the candidate has left meanwhile
+    _log.log(
+        logging.DEBUG if gone else logging.WARNING,
+        "the election's book of terms could not be written: %s",
+        failure,
+    )

@@ -22,15 +22,15 @@ _LONGEST_NAP: Final = 0.5
 
 @attrs.define(eq=False)
 class Timer:
-    """A call to come; ``cancel`` makes it never come."""
+    """A call to come, unless it was ``due`` already, or cancelled."""
 
     at: float
     call: Callable[[], None]
-    cancelled: bool = False
+    due: bool = False
 
     def cancel(self) -> None:
         """Forget the call; harmless when it has come already."""
-        self.cancelled = True
+        self.due = True
 
 
 class Ticker:
@@ -89,15 +89,16 @@ class Ticker:
 
     def _turn(self) -> float:
         now = self._clock.boottime()
-        while self._timers and (self._timers[0][0] <= now or self._timers[0][2].cancelled):
+        while self._timers and (self._timers[0][0] <= now or self._timers[0][2].due):
             self._call(heapq.heappop(self._timers)[2])
         wanted = self._watch(now)
         return min(wanted, self._timers[0][0]) if self._timers else wanted
 
     def _call(self, timer: Timer) -> None:
-        if timer.cancelled:
+        if timer.due:
             return
+        timer.due = True
         try:
             timer.call()
-        except Exception:  # a bug in one timer must not end the watchdog of all
+        except Exception:  # noqa: BLE001  # a bug in one timer must not end the watchdog
             _log.exception("a timer failed; leaderships go on by their deadlines")

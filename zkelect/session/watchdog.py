@@ -1,0 +1,63 @@
+"""The watchdog: everything that time can break, looked at in one place."""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import TYPE_CHECKING, Final
+
+from zkelect.core.events import Reason
+from zkelect.core.lease import patience_of
+from zkelect.session.clock import SleepDetector
+
+if TYPE_CHECKING:
+    from zkelect.session.session import Session
+
+__all__ = ["Watchdog"]
+
+_log: Final = logging.getLogger("zkelect.session")
+
+
+class Watchdog:
+    """Called at every turn of the session's thread, under its lock."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._sleep = SleepDetector(session.clock)
+
+    def watch(self, now: float) -> float:
+        """Look at everything; return the instant at which to look again at the latest."""
+        session = self._session
+        if self._sleep.slept():
+            self._distrust()
+        if now >= session.lease.deadline:
+            self._lapse()
+        if session.link.overdue(now) or self._silent(now):
+            session.link.shut()
+        session.pool.watch(now, session.timeout)
+        due = session.prober.due(now)
+        return min(due, session.lease.deadline) if session.roster.leading else due
+
+    def _lapse(self) -> None:
+        """No quorum commit came in time: the leaders stop by themselves, with no network."""
+        for driver in tuple(self._session.roster.leading):
+            driver.end_term(Reason.LAPSED)
+
+    def _silent(self, now: float) -> bool:
+        """Whether a request has waited so long that its connection counts as dead."""
+        oldest = self._session.gateway.oldest()
+        if oldest is None or not self._session.connected:
+            return False
+        return now - oldest > patience_of(self._session.timeout)
+
+    def _distrust(self) -> None:
+        """The machine slept: nothing proven before counts, and the chain starts anew."""
+        session = self._session
+        _log.warning("the machine slept; every leadership of %s is over", session)
+        for driver in tuple(session.roster.leading):
+            driver.end_term(Reason.MACHINE_SUSPENDED)
+        slept, session.lease = session.lease, session.lease.renewed()
+        slept.void()
+        if session.connected:
+            session.chain(-math.inf, session.timeout)
+            session.link.shut()
