@@ -10,7 +10,7 @@ import logging
 import random
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import attrs
 

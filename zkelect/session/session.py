@@ -338,7 +338,7 @@ class Session:
         _log.error("kazoo's connection loop ended by itself; starting it anew")
         threading.Thread(target=self.link.restart, name="zkelect restart", daemon=True).start()
 
-    # --- within -------------------------------------------------------------------------------------
+    # --- within ------------------------------------------------------------------------
 
     def _answered(self, counts: bool) -> None:
         self._ticker.kick()
