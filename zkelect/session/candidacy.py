@@ -89,15 +89,7 @@ class Candidacy:
         self._term: Term | None = None
         self._prepares = prepares
         self._told: tuple[Callbacks, ...] = ()
-        with session.lock:
-            state = State(
-                path=path,
-                dialect=dialect,
-                session_id=session.session_id,
-                connected=session.connected,
-            )
-            self.driver: Final = Driver(session, self, state, identity)
-            session.drivers[self.driver] = None
+        self.driver: Final = Driver(session, self, State(path=path, dialect=dialect), identity)
 
     # --- what faces call ---------------------------------------------------------------------
 
@@ -134,7 +126,7 @@ class Candidacy:
                 raise CampaignInProgress(self.path)
             self._campaign += 1
             self._error = None
-            self.driver.feed(ev.Campaigned(campaign=self._campaign, uuid=new_uuid()))
+            self.driver.begin(self._campaign, new_uuid())
             return self._campaign
 
     def wait_granted(self, campaign: int, patience: Patience) -> Leadership:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import ssl
 from collections.abc import Sequence
 from typing import Any, Final
@@ -134,9 +135,20 @@ def _not_connected(session: Session, timeout: float) -> ZkelectError:
         if isinstance(cause, TlsFailed):
             return cause
     told = {server: _explained(cause) for server, cause in session.causes.items()}
-    error = ConnectFailed(session.hosts, timeout, told)
+    error = ConnectFailed(session.hosts, timeout, _unresolved(session.hosts) | told)
     error.__cause__ = next(iter(session.causes.values()), None)
     return error
+
+
+def _unresolved(hosts: str) -> dict[str, str]:
+    """kazoo leaves out names that do not resolve: name them."""
+    causes = {}
+    for host, port in parse(hosts).servers:
+        try:
+            socket.getaddrinfo(host, port)
+        except socket.gaierror as error:
+            causes[f"{host}:{port}"] = f"the name does not resolve ({error.strerror})"
+    return causes
 
 
 def _explained(cause: Exception) -> str:

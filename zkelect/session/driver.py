@@ -35,6 +35,7 @@ class Roster:
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
+        self.standing: dict[Driver, None] = {}
         self.warm: dict[Driver, None] = {}
         self.first: dict[Driver, None] = {}
         self.leading: dict[Driver, None] = {}
@@ -43,6 +44,7 @@ class Roster:
         """Sort a candidate in after a step; tell the watchdog when that is news."""
         news = False
         for members, belongs in (
+            (self.standing, state.phase is not Phase.IDLE or bool(state.doomed)),
             (self.warm, state.warm),
             (self.first, state.first),
             (self.leading, state.leads),
@@ -63,6 +65,10 @@ class Host(Ensemble, Protocol):
     def lease(self) -> Lease: ...
     @property
     def timeout(self) -> float: ...
+    @property
+    def session_id(self) -> int | None: ...
+    @property
+    def connected(self) -> bool: ...
     @property
     def roster(self) -> Roster: ...
     def now(self) -> float: ...
@@ -115,6 +121,16 @@ class Driver:
                 self._step(self._events.popleft())
         finally:
             self._running = False
+
+    def begin(self, campaign: int, uuid: str) -> None:
+        """Start a campaign; while we were idle nobody told us about the session."""
+        if self not in self._host.roster.standing:
+            self.machine.state = attrs.evolve(
+                self.machine.state,
+                session_id=self._host.session_id,
+                connected=self._host.connected,
+            )
+        self.feed(ev.Campaigned(campaign=campaign, uuid=uuid))
 
     def end_term(self, reason: ev.Reason) -> None:
         """End the present term, if there is one."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import socket
 import ssl
 from typing import Any, Final, Protocol
@@ -24,6 +25,8 @@ from zkelect.session.clock import Clock
 __all__ = ["ObservedHandler", "ObservedSocket", "Observer"]
 
 _LEAST_DIAL_TIMEOUT: Final = 1.0
+_NOT_SERVING: Final = "closed the connection instead of answering; it may have no quorum"
+_SILENT: Final = "took the connection and did not answer"
 
 
 class Observer(Protocol):
@@ -71,11 +74,32 @@ class ObservedSocket:
 
     def recv(self, size: int) -> bytes:
         """Receive, and tell the observer of each frame that is complete now."""
-        data: bytes = self._inner.recv(size)
-        if self._reader is not None:
+        data = self._receive(size)
+        if self._reader is None:
+            return data
+        try:
             for frame in self._reader.feed(data):
                 self._observe(frame)
+        except wire.MalformedFrame as error:
+            self._observer.unwelcome(self.server, error)
+            raise ConnectionAbortedError(str(error)) from error
         return data
+
+    def _receive(self, size: int) -> bytes:
+        try:
+            data: bytes = self._inner.recv(size)
+        except ssl.SSLError:
+            raise  # most often only "try again"
+        except OSError as error:
+            self._unanswered(error)
+            raise
+        if not data:
+            self._unanswered(ConnectionResetError(errno.ECONNRESET, _NOT_SERVING))
+        return data
+
+    def _unanswered(self, cause: OSError) -> None:
+        if self.welcome is None:
+            self._observer.unwelcome(self.server, cause)
 
     def shut(self) -> None:
         """Make both sides see the end of this connection; kazoo then tries another one."""
@@ -135,7 +159,10 @@ class ObservedHandler(SequentialThreadingHandler):
         dialled = self.current
         if dialled is None or dialled.welcome is not None:
             return False
-        return now - dialled.started > 2 * self._dial_timeout
+        overdue = now - dialled.started > 2 * self._dial_timeout
+        if overdue:
+            self._observer.unwelcome(dialled.server, TimeoutError(errno.ETIMEDOUT, _SILENT))
+        return overdue
 
     def forbid(self) -> None:
         """Connect no more: the session is left to expire by itself."""

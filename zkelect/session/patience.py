@@ -69,10 +69,10 @@ class Patience:
         :raises NotElected: the deadline has passed. :raises Stopped: stop was set.
         """
         until = self._session.now() + seconds
-        with self._session.lock:
+        with self._session.changed:
             while (rest := until - self._session.now()) > 0:
                 left = self._left()
-                self._candidacy.changed.wait(rest if left is None else min(rest, left))
+                self._session.changed.wait(rest if left is None else min(rest, left))
                 self._session.ensure_usable()
 
     def _left(self) -> float | None:

@@ -28,7 +28,7 @@ from zkelect.errors import (
 from zkelect.session import wire
 from zkelect.session.access import parse_acl
 from zkelect.session.clock import Clock, SystemClock
-from zkelect.session.driver import Driver, Roster
+from zkelect.session.driver import Roster
 from zkelect.session.gateway import Gateway
 from zkelect.session.handler import ObservedSocket
 from zkelect.session.link import AdoptedLink, Link
@@ -77,7 +77,6 @@ class Session:
         self._zxid = 0
         self.causes: dict[str, Exception] = {}
         self.fatal: ZkelectError | None = None
-        self.drivers: dict[Driver, None] = {}
         self.paused: list[Callable[[], None]] = []
         self.pool = CallbackPool(self.clock.boottime)
         self._new_lease = lambda: Lease(tick=tick_time, hops=hops)
@@ -190,7 +189,8 @@ class Session:
             if self._closed:
                 return
             self._closed = True
-            for driver in tuple(self.drivers):
+            self.changed.notify_all()
+            for driver in tuple(self.roster.standing):
                 driver.close()
             patience = min(patience_of(self.timeout), 2.0) if timeout is None else timeout
             caller = self.pool.current_lane()
@@ -228,7 +228,7 @@ class Session:
         self._ticker.kick()
 
     def deliver(self, call: Callable[..., None], *args: Any) -> None:
-        """Call under the lock, and let the watchdog look at what became due."""
+        """Call under the lock."""
         with self.lock:
             call(*args)
 
@@ -290,20 +290,21 @@ class Session:
 
     def _open(self, session_id: int, started: float, timeout: float) -> None:
         """A connection is there: of the same session, or of a new one, told or not."""
-        resumed = session_id == self.session_id
+        resumed, old = session_id == self.session_id, self.lease
         if not resumed:
-            self.lease.void()
             self.lease = self._new_lease()
             self._zxid = 0  # another session may be of an ensemble that went back
         self.session_id, self.connected = session_id, True
         self.chain(started, timeout)
         self.timeout = self.lease.timeout
-        for driver in tuple(self.drivers):
+        for driver in tuple(self.roster.standing):
             driver.feed(
                 ev.SessionResumed()
                 if resumed
                 else ev.SessionOpened(session_id=session_id, uuid=new_uuid())
             )
+        if not resumed:
+            old.void()
 
     def chain(self, started: float, timeout: float) -> None:
         """Start a new chain of probes: evidence never spans two connections."""
@@ -315,16 +316,16 @@ class Session:
         self.connected = False
         self._suspended_at = self.now()
         self.prober.halt()
-        for driver in tuple(self.drivers):
+        for driver in tuple(self.roster.standing):
             driver.feed(ev.SessionSuspended())
 
     def _lose(self) -> None:
         self.connected = False
         self.session_id = None
         self.prober.halt()
-        self.lease.void()
-        for driver in tuple(self.drivers):
+        for driver in tuple(self.roster.standing):
             driver.feed(ev.SessionExpired())
+        self.lease.void()
         if self.link.ended and not self._closed:
             self._mend()
 
@@ -332,7 +333,7 @@ class Session:
         """kazoo has stopped: for good when we were refused, otherwise start it anew."""
         if self.link.refused:
             self.fatal = AuthenticationFailed(self.hosts, ", ".join(self.schemes) or "no")
-            for driver in tuple(self.drivers):
+            for driver in tuple(self.roster.standing):
                 driver.fail(self.fatal)
             return
         _log.error("kazoo's connection loop ended by itself; starting it anew")
@@ -352,11 +353,12 @@ class Session:
     def _all_returned(self, caller: object) -> bool:
         """Whether no body runs, but for the callback that closes the session itself."""
         return all(
-            driver.machine.state.term is None or driver.lane is caller for driver in self.drivers
+            driver.machine.state.term is None or driver.lane is caller
+            for driver in self.roster.standing
         )
 
     def _all_left(self) -> bool:
-        return all(driver.machine.state.node is None for driver in self.drivers)
+        return all(driver.machine.state.node is None for driver in self.roster.standing)
 
     def forked(self) -> None:
         """In a forked child: everything here is the parent's."""
