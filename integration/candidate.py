@@ -8,7 +8,8 @@ input::
     claim            raise the fence's mark
     write TEXT       write into the fence's file, guarded
     write-late TEXT  check, go on checking until refused, then write with that first token
-    fork HOW         fork, "plainly" or by "multiprocessing"; the child tells what it finds
+    fork HOW         fork, "plainly", by "multiprocessing", or "locked": while another thread
+                     holds the session's lock; the child tells what it finds
     close            close the session, from here
     exit             leave the usual way, with all that runs at exit
 
@@ -18,6 +19,7 @@ With --stuck the callback ``elected`` never returns.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import logging
 import multiprocessing
@@ -30,7 +32,7 @@ import zkelect
 from zkelect.session.clock import SystemClock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 boottime = SystemClock().boottime
 
@@ -112,46 +114,36 @@ class Candidate:
         tell("write-late", **_outcome(lambda: self._append(token, text)))
 
     def _fork(self, how: str) -> None:
-        if how == "multiprocessing":
-            child = multiprocessing.get_context("fork").Process(target=self._be_child)
-            child.start()
-            child.join()
-            status = child.exitcode
-        else:
-            pid = os.fork()
-            if pid == 0:  # the child takes the usual way out, with all that runs at exit
-                self._be_child()
-                sys.exit(0)
-            status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        tell("fork", status=status)
+        fork = _fork_by_multiprocessing if how == "multiprocessing" else _fork_plainly
+        if how != "locked":
+            tell("fork", status=fork(self._be_child))
+            return
+        with _held(self._session.lock):  # as whichever thread of ours happens to hold it
+            tell("fork", status=fork(self._be_child))
 
     def _be_child(self) -> None:
         leadership = self._led()
+        calls = {
+            "check": leadership.check,
+            "write": lambda: self._append(leadership, "child"),
+            "run": lambda: self._election.run(lambda _: None, timeout=1.0),
+            "leader": self._election.leader,
+            "candidates": self._election.candidates,
+            "resign": self._election.resign,
+            "stop": self._election.stop,
+            "start": self._election.start,
+            "stand": lambda: zkelect.Election(self._session, "/elections/other"),
+            "enter": self._session.__enter__,
+            "close": self._session.close,
+        }
         tell(
             "child",
-            parent=os.getppid(),
-            check=_outcome(leadership.check),
             remaining=leadership.remaining(),
             lost=leadership.wait_lost(0.0),
             reason=leadership.reason,
-            guarded=_outcome(lambda: self._append(leadership, "child")),
-            campaign=_outcome(lambda: self._election.run(lambda _: None, timeout=1.0)),
-            start=_outcome(zkelect.Election(self._session, "/elections/other").start)
-            if self._usable()
-            else _outcome(lambda: zkelect.Election(self._session, "/elections/other")),
-            leader=_outcome(self._election.leader),
-            candidates=_outcome(self._election.candidates),
-            entered=_outcome(self._session.__enter__),
         )
-        self._session.close()
-        tell("child-closed")
-
-    def _usable(self) -> bool:
-        try:
-            self._session.ensure_usable()
-        except zkelect.ZkelectError:
-            return False
-        return True
+        for name, call in calls.items():
+            tell("child-call", call=name, **_outcome(call))
 
     def _close(self, _: str) -> None:
         tell("close", **_outcome(self._session.close))
@@ -192,6 +184,41 @@ def _check_until_refused(leadership: zkelect.Leadership) -> tuple[float, dict[st
         except zkelect.ZkelectError as error:
             return passed, _told(error)
         passed = began
+
+
+def _fork_plainly(be_child: Callable[[], None]) -> int:
+    """Fork as a server does that loads the program first; the child leaves the usual way."""
+    pid = os.fork()
+    if pid == 0:
+        be_child()
+        sys.exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _fork_by_multiprocessing(be_child: Callable[[], None]) -> int | None:
+    child = multiprocessing.get_context("fork").Process(target=be_child)
+    child.start()
+    child.join()
+    return child.exitcode
+
+
+@contextlib.contextmanager
+def _held(lock: threading.RLock) -> Iterator[None]:
+    """Let another thread hold the lock for the block."""
+    taken, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            taken.set()
+            done.wait()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    taken.wait()
+    try:
+        yield
+    finally:
+        done.set()
 
 
 def _outcome(call: Callable[[], object]) -> dict[str, Any]:

@@ -209,6 +209,12 @@ class Sentry:
                 self.passed = began
 
 
+@pytest.fixture
+def watch() -> type[Sentry]:
+    """Set a sentry on a leadership."""
+    return Sentry
+
+
 # --- candidates in this process --------------------------------------------------------------
 
 
@@ -315,6 +321,22 @@ def cast(zookeeper: LocalEnsemble, path: str) -> Iterator[Callable[..., Actor]]:
             return stack.enter_context(Actor(server, path, name, **options))
 
         yield make
+
+
+@pytest.fixture
+def adopted(path: str) -> Iterator[Callable[..., tuple[KazooClient, zkelect.Session]]]:
+    """Start a client as an application does, and adopt it; the application stops it."""
+    with ExitStack() as stack:
+
+        def adopt(hosts: str, **options: Any) -> tuple[KazooClient, zkelect.Session]:
+            client = KazooClient(hosts, timeout=SESSION_TIMEOUT)
+            stack.callback(client.close)
+            stack.callback(client.stop)
+            client.start(timeout=WITHIN)
+            session = zkelect.Session.adopt(client, session_timeout=SESSION_TIMEOUT, **options)
+            return client, stack.enter_context(session)
+
+        yield adopt
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import threading
 import time
@@ -124,6 +125,28 @@ def test_a_large_value_passes_whole(forwarder: Forwarder) -> None:
         for _ in range(5):
             assert one.kazoo.get("/large")[0] == value
         one.kazoo.delete("/large")
+
+
+def test_a_slow_reader_gets_every_byte_and_slows_the_writer() -> None:
+    block = bytes(range(256)) * 256
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with Forwarder(address) as forwarder, dial(forwarder) as reader:
+            writer, _ = server.accept()
+            written = fill(writer, block)
+            writer.close()
+            received = b"".join(iter(lambda: reader.recv(1 << 16), b""))
+    assert received == (block * (written // len(block) + 1))[:written]
+
+
+def fill(writer: socket.socket, block: bytes, most: int = 1 << 28) -> int:
+    """Write until nobody takes more; return how many bytes were taken."""
+    writer.setblocking(False)
+    written = 0
+    while select.select([], [writer], [], 1.0)[1]:
+        written += writer.send(block[written % len(block) :])
+        assert written < most, "the forwarder reads without end"
+    return written
 
 
 def test_four_letter_words_pass_and_end(forwarder: Forwarder) -> None:

@@ -166,7 +166,7 @@ def public_objects() -> Iterator[tuple[str, object]]:
     """What a user may call: the names in __all__ of the packages, and their public methods."""
     for package in ("zkelect", "zkelect.stores", "zkelect.testing"):
         module = importlib.import_module(package)
-        for name in getattr(module, "__all__", ()):
+        for name in module.__all__:
             public = getattr(module, name)
             if inspect.isclass(public) or inspect.isfunction(public):
                 yield f"{package}.{name}", public

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from theatre import REQUESTS, Candidate, Ensemble, short
+from theatre import Candidate, Ensemble, short, spell
 
 from zkelect.core import events as ev
 from zkelect.core.events import Effect, Event, Reason
@@ -41,17 +41,25 @@ class Schedule:
         self.ensemble = Ensemble(parent=bool(seed % 2))
         self.candidates = [Candidate(name, self.ensemble, self._note) for name in "ABC"]
 
-    def _note(self, who: Candidate, what: Event | Effect, before: State) -> None:
-        arrow = "<-" if isinstance(what, Event) else "->"
-        self.transcript.append(f"{who.name} {before.phase:9} {arrow} {what}")
-        if isinstance(what, ev.Grant):
-            self.check_grant(who, what, before)
-        if isinstance(what, ev.Delete):
-            assert not who.state.is_own(what.node), "deletes its own candidate as a stray"
+    def _note(
+        self, who: Candidate, event: Event, effects: tuple[Effect, ...], before: State
+    ) -> None:
+        told = ", ".join(map(spell, effects))
+        self.transcript.append(f"{who.name} {before.phase:9} <- {spell(event):40} -> {told}")
+        for effect in effects:
+            self.check_effect(who, effect)
 
     # --- what must hold --------------------------------------------------------------------
 
-    def check_grant(self, who: Candidate, grant: ev.Grant, before: State) -> None:
+    def check_effect(self, who: Candidate, effect: Effect) -> None:
+        if isinstance(effect, ev.Request):
+            assert who.linked, "asks while the link is down"
+        if isinstance(effect, ev.Delete):
+            assert not who.state.is_own(effect.node), "deletes its own candidate as a stray"
+        if isinstance(effect, ev.Grant):
+            self.check_grant(who, effect)
+
+    def check_grant(self, who: Candidate, grant: ev.Grant) -> None:
         assert who.leased
         assert who.linked
         if self.meddled:
@@ -118,7 +126,7 @@ class Schedule:
             (not who.leased and not who.linked, lambda: self.expire(who)),
             (who.graces, lambda: who.feed(who.graces.popleft())),
             (self.ensemble.tree.nodes, self.touch),
-            (True, lambda: who.feed(ev.RollDue(stamp=who.state.stamp))),
+            (True, who.reread),
         ]
         return [act for can, act in possible if can]
 
@@ -188,7 +196,7 @@ class Schedule:
         self.settle()
         if self.meddled:
             for who in self.candidates:
-                who.feed(ev.RollDue(stamp=who.state.stamp))
+                who.reread()
                 who.feed(ev.Recorded(stamp=who.state.stamp, record=self.ensemble.tree.record))
             self.settle()
 

@@ -10,7 +10,7 @@ server, replies, and watch events (kazoo hands replies and events over on two th
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import attrs
@@ -20,27 +20,18 @@ from zkelect.core import events as ev
 from zkelect.core.events import Effect, Event, Reason, Stamp
 from zkelect.core.machine import Machine
 from zkelect.core.record import Record
-from zkelect.core.state import Phase, State
+from zkelect.core.state import State
 from zkelect.core.znodes import KAZOO
-
-__all__ = ["REQUESTS", "Candidate", "Ensemble", "Znode", "node_of", "short"]
 
 PATH: Final = "/elections/billing"
 RECORD: Final = Record(uuid="0123456789abcdef0123456789abcdef")
-REQUESTS: Final = (
-    ev.Create,
-    ev.ReadRoll,
-    ev.MakeParent,
-    ev.Commit,
-    ev.Watch,
-    ev.Delete,
-    ev.Withdraw,
-)
-"""The effects that go to the servers."""
+
+
+# --- how things are spelt ------------------------------------------------------------------
 
 
 def node_of(short_name: str) -> str:
-    """Return the znode's full name: A#1 is A__lock__0000000001."""
+    """Return the znode's full name: A#1 is A__lock__0000000001, of a create with uuid A."""
     uuid, _, number = short_name.partition("#")
     return f"{KAZOO.prefix(uuid)}{int(number):010d}"
 
@@ -49,6 +40,45 @@ def short(node: str) -> str:
     """Return how a story calls a znode; inverse of :func:`node_of`."""
     entry = KAZOO.parse(node)
     return node if entry is None else f"{entry.uuid}#{entry.sequence}"
+
+
+def spell(what: Event | Effect) -> str:
+    """Return an event or effect as a story writes it: its name, and what matters of it."""
+    return " ".join((type(what).__name__, *_details(what)))
+
+
+def _details(what: Event | Effect) -> list[str]:
+    match what:
+        case ev.Created(node=node, czxid=czxid):
+            return [short(node), f"at {czxid}"]
+        case ev.Grant(node=node, czxid=czxid):
+            return [short(node), f"with token {czxid}"]
+        case ev.Watched(node=node, owner=owner):
+            return [short(node), f"of {spell_session(owner)}"]
+        case ev.SessionOpened(session_id=session_id):
+            return [spell_session(session_id)]
+        case ev.Rolled(children=children, record=record):
+            roll = [short(child) for child in children] or ["nobody"]
+            return [*roll, *([] if record == RECORD else [_spell_record(record)])]
+        case ev.Recorded(record=record):
+            return [_spell_record(record)]
+        case ev.Void(reason=reason) | ev.TermEnded(reason=reason):
+            return [f"({reason})"]
+        case ev.Fail(error=error) | ev.Refused(error=error) | ev.DeleteRefused(error=error):
+            return [type(error).__name__]
+        case _:
+            return [short(what.node)] if hasattr(what, "node") else []
+
+
+def spell_session(session_id: int | None) -> str:
+    """Return the name of a session: A's first is a1, its second a2."""
+    if session_id is None:
+        return "no session"
+    return f"{chr(session_id >> 8).lower()}{session_id & 0xFF}"
+
+
+def _spell_record(record: Record | None) -> str:
+    return "without a record" if record is None else f"generation {record.generation}"
 
 
 # --- the servers ---------------------------------------------------------------------------
@@ -114,22 +144,16 @@ class Ensemble:
 # --- one candidate -------------------------------------------------------------------------
 
 
-def _ignore(who: Candidate, what: Event | Effect, before: State) -> None:
-    """Nobody writes a transcript."""
+Note = Callable[["Candidate", Event, tuple[Effect, ...], State], None]
 
 
 class Candidate:
     """One machine, its session, and its link to the ensemble.
 
-    :param note: told of every event before the step, and of every effect after it.
+    :param note: told of every step: the event, what the machine said, its state before.
     """
 
-    def __init__(
-        self,
-        name: str,
-        ensemble: Ensemble,
-        note: Callable[[Candidate, Event | Effect, State], None] = _ignore,
-    ) -> None:
+    def __init__(self, name: str, ensemble: Ensemble, note: Note) -> None:
         self.name = name
         self.ensemble = ensemble
         self.machine = Machine(State(path=PATH))
@@ -179,10 +203,10 @@ class Candidate:
         """Step the machine and do what it says."""
         event = evolve(event, leased=self.leased)
         before = self.state
-        self._note(self, event, before)
-        for effect in self.machine.step(event):
-            self._note(self, effect, before)
-            self.performed.append(effect)
+        effects = self.machine.step(event)
+        self._note(self, event, effects, before)
+        self.performed.extend(effects)
+        for effect in effects:
             self._perform(effect)
 
     def campaign(self) -> None:
@@ -203,6 +227,9 @@ class Candidate:
     def prepare(self) -> None:
         if self.state.term is not None:
             self.feed(ev.Prepared(term=self.state.term))
+
+    def reread(self) -> None:
+        self.feed(ev.RollDue(stamp=self.state.stamp))
 
     def lapse(self) -> None:
         """Its lease runs out, and with it every grace."""
@@ -308,7 +335,7 @@ class Candidate:
                 self.graces.append(ev.GraceEnded(term=stamp))
             case ev.Finish(campaign=campaign):
                 self.finished[campaign] += 1
-            case _ if isinstance(effect, REQUESTS):
+            case ev.Request():
                 assert self.linked, f"{self.name}: {effect} while its link is down"
                 self.requests.append(effect)
             case _:

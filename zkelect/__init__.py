@@ -7,20 +7,29 @@
 
 Exactly one candidate leads at a time. It knows until when that is proven
 (``leadership.remaining()``), and its token lets guarded stores refuse a stale one.
+
+What needs a session is imported when it is first used: a service that only checks
+tokens loads no ZooKeeper client.
 """
 
-from zkelect import errors, stores
-from zkelect.core.events import Reason
-from zkelect.core.state import Phase
-from zkelect.election import Election
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from zkelect import errors
 from zkelect.errors import *  # noqa: F403  # errors.__all__ is the list, kept in one place
-from zkelect.session.access import Digest, Sasl, Tls
-from zkelect.session.candidacy import Callbacks
-from zkelect.session.connecting import connect
-from zkelect.session.leadership import Leadership
-from zkelect.session.roll import Candidate
-from zkelect.session.session import Session
 from zkelect.token import Token
+
+if TYPE_CHECKING:
+    from zkelect import stores, testing
+    from zkelect.core.events import Reason
+    from zkelect.core.state import Phase
+    from zkelect.election import Election
+    from zkelect.session.access import Digest, Sasl, Tls
+    from zkelect.session.candidacy import Callbacks
+    from zkelect.session.connecting import connect
+    from zkelect.session.leadership import Leadership
+    from zkelect.session.roll import Candidate
+    from zkelect.session.session import Session
 
 __all__ = [
     "Callbacks",
@@ -36,5 +45,34 @@ __all__ = [
     "Token",
     "connect",
     "stores",
+    "testing",
     *errors.__all__,
 ]
+
+_HOMES: Final = {
+    "Callbacks": "zkelect.session.candidacy",
+    "Candidate": "zkelect.session.roll",
+    "Digest": "zkelect.session.access",
+    "Election": "zkelect.election",
+    "Leadership": "zkelect.session.leadership",
+    "Phase": "zkelect.core.state",
+    "Reason": "zkelect.core.events",
+    "Sasl": "zkelect.session.access",
+    "Session": "zkelect.session.session",
+    "Tls": "zkelect.session.access",
+    "connect": "zkelect.session.connecting",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in ("stores", "testing"):
+        return import_module(f"zkelect.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'zkelect' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -155,6 +155,18 @@ def test_h56_a_leader_whose_older_mark_survived_does_not_pass(
     assert bench.log() == []
 
 
+def test_h56_a_mark_that_was_only_seen_is_remembered(bench: Bench, bearer: MakeBearer) -> None:
+    fence, elsewhere = bench.fence(), bench.fence()
+    fence.claim(bearer(5))
+    elsewhere.claim(bearer(6))
+    with pytest.raises(Fenced):
+        write(bench, fence, bearer(5), "stale")
+    bench.restore(bearer(5).token)
+    with pytest.raises(FenceStateLost):
+        write(bench, fence, bearer(5), "stale, on its own mark")
+    assert bench.log() == []
+
+
 def test_h56_after_the_loss_a_new_term_may_claim(bench: Bench, bearer: MakeBearer) -> None:
     fence, leader, next_term = bench.fence(), bearer(6), bearer(7)
     fence.claim(leader)

@@ -3,6 +3,9 @@
 Every effect carries a stamp, ``(session_id, attempt)``, and every answer echoes it.
 Without it a late answer of an earlier attempt is taken for one of the present: an
 orphan znode, work of an old session done under a new one.
+
+A class that adds no field needs no attrs of its own: it is frozen, compared and shown by
+what it inherits, and equality looks at the class.
 """
 
 from __future__ import annotations
@@ -140,19 +143,22 @@ class SessionOpened(Event):
     uuid: str
 
 
-@attrs.frozen(kw_only=True)
 class SessionSuspended(Event):
     """The connection is gone, the session may live; all that was under way is unknown."""
 
+    __slots__ = ()
 
-@attrs.frozen(kw_only=True)
+
 class SessionResumed(Event):
     """The same session is connected again; its watches are gone."""
 
+    __slots__ = ()
 
-@attrs.frozen(kw_only=True)
+
 class SessionExpired(Event):
     """The session is over, and its ephemeral znodes with it."""
+
+    __slots__ = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -162,9 +168,10 @@ class TermEvent(Event):
     term: Stamp
 
 
-@attrs.frozen(kw_only=True)
 class Prepared(TermEvent):
     """The leader has caught up and may serve."""
+
+    __slots__ = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -174,14 +181,16 @@ class TermEnded(TermEvent):
     reason: Reason
 
 
-@attrs.frozen(kw_only=True)
 class Returned(TermEvent):
     """The leader's body is over: nothing of its work runs any more."""
 
+    __slots__ = ()
 
-@attrs.frozen(kw_only=True)
+
 class GraceEnded(TermEvent):
     """The lease that the body could still count on when its term ended has run out."""
+
+    __slots__ = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -200,14 +209,16 @@ class Created(Answer):
     owner: int
 
 
-@attrs.frozen(kw_only=True)
 class ParentMissing(Answer):
     """There is no parent to stand in."""
 
+    __slots__ = ()
 
-@attrs.frozen(kw_only=True)
+
 class ParentMade(Answer):
     """Parent and record exist now."""
+
+    __slots__ = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -217,9 +228,10 @@ class Refused(Answer):
     error: ZkelectError
 
 
-@attrs.frozen(kw_only=True)
 class Committed(Answer):
     """A quorum commit came after all we sent before: the barrier is passed."""
+
+    __slots__ = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -268,19 +280,22 @@ class DeleteRefused(Answer):
     error: ZkelectError
 
 
-@attrs.frozen(kw_only=True)
 class Rested(Answer):
     """The jittered wait is over."""
 
+    __slots__ = ()
 
-@attrs.frozen(kw_only=True)
+
 class Proven(Answer):
     """A probe was committed; see ``leased``."""
 
+    __slots__ = ()
 
-@attrs.frozen(kw_only=True)
+
 class RollDue(Answer):
     """It is time to read the roll again, in case a watch event was lost."""
+
+    __slots__ = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -330,9 +345,10 @@ class Effect:
     stamp: Stamp
 
 
-@attrs.frozen(kw_only=True)
 class Request(Effect):
     """Something to ask of the servers: only while connected, never queued for later."""
+
+    __slots__ = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -342,19 +358,22 @@ class Create(Request):
     uuid: str
 
 
-@attrs.frozen(kw_only=True)
 class ReadRoll(Request):
     """Read children and record on the same connection. Answer: Rolled, Refused."""
 
+    __slots__ = ()
 
-@attrs.frozen(kw_only=True)
+
 class MakeParent(Request):
     """Make record and parent, persistent. Answer: ParentMade, Refused."""
 
+    __slots__ = ()
 
-@attrs.frozen(kw_only=True)
+
 class Commit(Request):
     """Pass a quorum barrier. Answer: Committed, ParentMissing, Refused."""
+
+    __slots__ = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -379,9 +398,10 @@ class Withdraw(Request):
     reason: Reason | None
 
 
-@attrs.frozen(kw_only=True)
 class Rest(Effect):
     """Wait a jittered moment, so that a crowd does not come back at once. Answer: Rested."""
+
+    __slots__ = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -393,9 +413,10 @@ class Grant(Effect):
     record: Record
 
 
-@attrs.frozen(kw_only=True)
 class Serve(Effect):
     """The leader has caught up: tell those who listen."""
+
+    __slots__ = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -405,9 +426,10 @@ class Void(Effect):
     reason: Reason
 
 
-@attrs.frozen(kw_only=True)
 class StartGrace(Effect):
     """Wait until the lease the body may still count on has run out. Answer: GraceEnded."""
+
+    __slots__ = ()
 
 
 @attrs.frozen(kw_only=True)

@@ -72,7 +72,7 @@ def connect(
         _check_granted(session, session_timeout, tick_time)
         _check_server(session, found, timeout)
     except BaseException:
-        session.close()
+        session.close(timeout=None if session.connected else 0.0)  # nothing to release
         raise
     return session
 

@@ -1,0 +1,70 @@
+"""The demo's log: numbered rows in a SQLite file, each written under the fence."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from zkelect.stores import SqliteFence
+from zkelect.stores.fence import Claimant
+from zkelect.token import Token
+
+__all__ = ["DOMAIN", "Row", "append", "open_log", "read"]
+
+DOMAIN: Final = "demo"
+
+# The number is SQLite's rowid: one above the highest in the table. Writers exclude each other
+# (BEGIN IMMEDIATE), so the numbers rise in the order of the commits.
+_TABLE: Final = """
+    CREATE TABLE IF NOT EXISTS log (
+        number INTEGER PRIMARY KEY,
+        token TEXT NOT NULL,
+        name TEXT NOT NULL
+    )"""
+
+
+@attrs.frozen
+class Row:
+    """One row: its number in commit order, and the token and name it was written with."""
+
+    number: int
+    token: Token
+    name: str
+
+
+def open_log(fence: SqliteFence, claimant: Claimant) -> None:
+    """Claim the log for a new term, and make its table if this is the first one.
+
+    :raises Refused: a later leader has claimed it.
+    """
+    fence.claim(claimant)
+    with fence.transaction(claimant) as log:
+        log.execute(_TABLE)
+
+
+def append(fence: SqliteFence, claimant: Claimant, name: str) -> int:
+    """Append a row and return its number, once it is durable.
+
+    :param claimant: a leadership, or a bare token as a service gets it over the wire.
+    :raises LeadershipLost: the lease is over; the file was not even opened.
+    :raises Fenced: a later leader has claimed the log; nothing was written.
+    """
+    token = claimant if isinstance(claimant, Token) else claimant.token
+    with fence.transaction(claimant) as log:
+        row = log.execute("INSERT INTO log (token, name) VALUES (?, ?)", (str(token), name))
+        number = row.lastrowid
+    assert number is not None  # an INSERT has one
+    return number
+
+
+def read(path: Path) -> tuple[Row, ...]:
+    """Read all rows in the order of their commits, round the fence; none of no file."""
+    if not path.exists():
+        return ()
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:
+        rows = file.execute("SELECT number, token, name FROM log ORDER BY number").fetchall()
+    return tuple(Row(number, Token.parse(token), name) for number, token, name in rows)
