@@ -190,10 +190,12 @@ def test_a_paused_leader_is_replaced_and_goes_on(three: LocalEnsemble) -> None:
     paused.pause()
     assert (paused.running, paused.paused, paused.mode) == (True, True, None)
     assert Path(f"/proc/{paused.pid}/stat").read_text("ascii").rpartition(")")[2].split()[0] == "T"
-    assert three.leader() != old
+    new = three.leader()
+    assert new != old
     paused.resume()
-    three.wait_ready()
+    assert three.leader() == new
     assert until(lambda: paused.mode == "follower")
+    three.wait_ready()
 
 
 def test_a_server_without_a_majority_runs_but_does_not_serve(three: LocalEnsemble) -> None:

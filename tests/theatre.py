@@ -92,12 +92,13 @@ class Znode:
 
 @attrs.frozen(kw_only=True)
 class Tree:
-    """What every server agrees on after one transaction."""
+    """What every server agrees on after one transaction; ``gone`` is what that one deleted."""
 
     nodes: Mapping[str, Znode] = attrs.field(factory=dict)
     parent: bool = True
     record: Record | None = RECORD
     counter: int = 0
+    gone: tuple[str, ...] = ()
 
 
 class Ensemble:
@@ -116,7 +117,7 @@ class Ensemble:
         return len(self.log) - 1
 
     def commit(self, **changes: Any) -> None:
-        self.log.append(evolve(self.tree, **changes))
+        self.log.append(evolve(self.tree, **{"gone": (), **changes}))
 
     def make(self, prefix: str, owner: int) -> str:
         number = self.tree.counter
@@ -127,7 +128,7 @@ class Ensemble:
 
     def remove(self, *nodes: str) -> None:
         left = {node: znode for node, znode in self.tree.nodes.items() if node not in nodes}
-        self.commit(nodes=left)
+        self.commit(nodes=left, gone=nodes)
 
     def remove_parent(self) -> None:
         self.remove(*self.tree.nodes)
@@ -302,9 +303,8 @@ class Candidate:
             self.advance()
 
     def advance(self) -> None:
-        gone = self.ensemble.log[self.position].nodes.keys()
         self.position += 1
-        for node in sorted(gone - self.ensemble.log[self.position].nodes.keys()):
+        for node in self.ensemble.log[self.position].gone:
             for stamp in self._watches.pop(node, ()):
                 self.news.append(ev.Vanished(stamp=stamp, node=node))
 

@@ -46,8 +46,8 @@ __all__ = [
     "connect",
     "stores",
     "testing",
-    *errors.__all__,
 ]
+__all__ += errors.__all__
 
 _HOMES: Final = {
     "Callbacks": "zkelect.session.candidacy",

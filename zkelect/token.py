@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from functools import total_ordering
 from typing import Final
 
@@ -18,7 +19,7 @@ _FORM: Final = "gggggggg-cccccccccccccccc-llllllllllllllll-hhhhhhhhhhhhhhhh, low
 _UINT64: Final = 0xFFFF_FFFF_FFFF_FFFF
 
 
-def _uint(bits: int) -> attrs._ValidatorType[int]:
+def _uint(bits: int) -> Callable[[object, attrs.Attribute[int], int], None]:
     def check(_: object, attribute: attrs.Attribute[int], value: int) -> None:
         if not 0 <= value < 1 << bits:
             raise InvalidArgument(attribute.name, value, f"an integer in 0 … 2^{bits}-1")

@@ -47,8 +47,7 @@ class Play:
     def _elect(self) -> None:
         stage = self._stage
         stage.tell("act_began", act=1, title="election")
-        for name in stage.candidates:
-            stage.wait(name, "connected")
+        stage.wait_all("connected")
         for name, process in stage.candidates.items():
             process.order("stand")
             stage.wait(name, "stood")

@@ -104,6 +104,16 @@ class Stage:
             self._check_kept(event, name)
         return event
 
+    def wait_all(self, kind: str) -> None:
+        """Wait until every candidate has told this event, now or earlier.
+
+        :raises DemoFailed: not in time.
+        """
+        deadline = _now() + _WITHIN
+        while {event.name for event in self.events if event.kind == kind} < set(self.candidates):
+            self._check_time(deadline, f"all candidates: {kind}")
+            self._hear(deadline)
+
     def wait_leader(self, *, other_than: str = "", rows: int = 0) -> Reign:
         """Wait until somebody leads, has claimed the log and written so many rows.
 

@@ -247,10 +247,10 @@ class LocalEnsemble:
         return home
 
     def _leader_now(self) -> int | None:
-        for index, server in enumerate(self.servers):
-            if server.mode in {"leader", "standalone"}:
-                return index
-        return None
+        modes = [server.mode for server in self.servers]
+        leaders = [index for index, mode in enumerate(modes) if mode in {"leader", "standalone"}]
+        # Two at once: one was paused, has a successor, and does not know it yet.
+        return leaders[0] if len(leaders) == 1 else None
 
 
 def _wait_ready(servers: Sequence[LocalServer], timeout: float) -> None:
