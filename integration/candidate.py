@@ -5,6 +5,7 @@ the boot clock, which is the same in every process; obeys one word to a line on 
 input::
 
     check            ask for the leadership's token once
+    renewed          wait until the lease is longer than now, then ask again
     claim            raise the fence's mark
     write TEXT       write into the fence's file, guarded
     write-late TEXT  check, go on checking until refused, then write with that first token
@@ -98,6 +99,13 @@ class Candidate:
     def _check(self, _: str) -> None:
         tell("check", **_outcome(self._led().check))
 
+    def _renewed(self, _: str) -> None:
+        leadership = self._led()
+        before = leadership.deadline
+        while leadership.deadline <= before and not leadership.wait_lost(0.01):
+            pass
+        tell("renewed", **_outcome(leadership.check))
+
     def _claim(self, _: str) -> None:
         tell("claim", **_outcome(lambda: self._guarded().claim(self._led())))
 
@@ -166,6 +174,7 @@ class Candidate:
 
 WORDS: dict[str, Callable[[Candidate, str], None]] = {
     "check": Candidate._check,
+    "renewed": Candidate._renewed,
     "claim": Candidate._claim,
     "write": Candidate._write,
     "write-late": Candidate._write_late,

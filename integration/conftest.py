@@ -95,7 +95,10 @@ class Operator:
 
     def terms(self, path: str) -> list[dict[str, Any]]:
         """Return the terms that have ended."""
-        data, _ = self.kazoo.get(f"{path}.zkelect/history")
+        try:
+            data, _ = self.kazoo.get(f"{path}.zkelect/history")
+        except NoNodeError:
+            return []
         history: list[dict[str, Any]] = json.loads(data)
         return history
 
@@ -369,6 +372,7 @@ class Process:
         )
         self.pid = self.process.pid
         self.told: list[dict[str, Any]] = []
+        self._ended = False
         self._heard = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -381,14 +385,16 @@ class Process:
     def wait(self, event: str, count: int = 1) -> dict[str, Any]:
         """Wait until the process has told something that often; return the last of it."""
         with self._heard:
-            assert self._heard.wait_for(lambda: len(self._all(event)) >= count, WITHIN), (
-                f"{event!r} was not told {count} times: {self.told}"
-            )
-            return self._all(event)[count - 1]
+            self._heard.wait_for(lambda: len(self.all(event)) >= count or self._ended, WITHIN)
+            assert len(self.all(event)) >= count, f"{event!r} was not told: {self.told}"
+            return self.all(event)[count - 1]
+
+    def all(self, event: str) -> list[dict[str, Any]]:
+        return [line for line in self.told if line["event"] == event]
 
     def does(self, *words: str) -> dict[str, Any]:
         """Give an order and wait for the event of the same name."""
-        count = len(self._all(words[0])) + 1
+        count = len(self.all(words[0])) + 1
         self.order(*words)
         return self.wait(words[0], count)
 
@@ -409,15 +415,15 @@ class Process:
             with suppress(BrokenPipeError):
                 pipe.close()
 
-    def _all(self, event: str) -> list[dict[str, Any]]:
-        return [line for line in self.told if line["event"] == event]
-
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             with self._heard:
                 self.told.append(json.loads(line))
                 self._heard.notify_all()
+        with self._heard:
+            self._ended = True
+            self._heard.notify_all()
 
 
 @pytest.fixture

@@ -20,8 +20,10 @@ from zkelect.core import events as ev
 from zkelect.core.events import Effect, Event, Reason
 from zkelect.core.record import Record
 from zkelect.core.state import Phase, State
+from zkelect.errors import RequestFailed
 
 STEPS = 120
+REFUSAL = RequestFailed("/elections/billing", "get", "throttled")
 INVOLUNTARY = (Reason.STALLED, Reason.UNHEALTHY, Reason.FENCED)
 
 Act = Callable[[], object]
@@ -138,11 +140,17 @@ class Schedule:
             (who.linked, lambda: self.swap(who)),
             (self.lives(who), lambda: self.expire(who)),
             (who.news, who.news.popleft),
+            (self.refusable(who), lambda: who.refuse(REFUSAL)),
         ]
         return [act for can, act in possible if can]
 
     def lives(self, who: Candidate) -> bool:
         return who.session_id in self.ensemble.alive
+
+    def refusable(self, who: Candidate) -> bool:
+        """A deletion that is refused leaves a znode, as it must; the rest must not."""
+        deletes = (ev.Delete, ev.Withdraw)
+        return who.linked and bool(who.requests) and not isinstance(who.requests[0], deletes)
 
     def reconnect(self, who: Candidate) -> None:
         who.reconnect(lag=self.chance.choice((0, 0, 1, 3, 9)))
@@ -187,18 +195,25 @@ class Schedule:
     def mend(self) -> None:
         """Every link is up, every old session gone, every answer through."""
         self.transcript.append("all is mended")
-        for who in self.candidates:
-            if not (who.linked and self.lives(who)):
-                if who.linked:
-                    who.drop()
-                who.reconnect()
+        self.renew([who for who in self.candidates if not (who.linked and self.lives(who))])
         self.sweep()
         self.settle()
         if self.meddled:
+            self.renew([who for who in self.candidates if self.was_refused(who)])
             for who in self.candidates:
                 who.reread()
                 who.feed(ev.Recorded(stamp=who.state.stamp, record=self.ensemble.tree.record))
-            self.settle()
+        self.settle()
+
+    def was_refused(self, who: Candidate) -> bool:
+        """Its look for what a lost create made was refused: the next link looks again."""
+        return who.state.phase is Phase.LEAVING and who.state.lost and who.state.sent
+
+    def renew(self, candidates: list[Candidate]) -> None:
+        for who in candidates:
+            if who.linked:
+                who.drop()
+            who.reconnect()
 
     def sweep(self) -> None:
         current = {who.session_id for who in self.candidates}

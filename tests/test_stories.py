@@ -303,6 +303,8 @@ def test_h42_one_of_a_thousand_is_woken() -> None:
         stage[name].campaign()
         while stage.move(stage[name]):
             pass
+    for name in crowd:
+        stage[name].catch_up()
     stage.transcript.clear()
     stage[crowd[0]].return_body()
     stage.settle()

@@ -22,6 +22,7 @@ from zkelect.core.machine import Machine
 from zkelect.core.record import Record
 from zkelect.core.state import State
 from zkelect.core.znodes import KAZOO
+from zkelect.errors import ZkelectError
 
 PATH: Final = "/elections/billing"
 RECORD: Final = Record(uuid="0123456789abcdef0123456789abcdef")
@@ -296,6 +297,11 @@ class Candidate:
             return
         reply = _SERVE[type(request)](self, request)
         self.replies.append((self.position, reply))
+
+    def refuse(self, error: ZkelectError) -> None:
+        """The server refuses the next request, for a reason that stays."""
+        request = self.requests.popleft()
+        self.replies.append((self.position, ev.Refused(stamp=request.stamp, error=error)))
 
     def catch_up(self) -> None:
         """The server applies what the others have, and fires watches."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bench.samples import Row, Samples
 from bench.standing import TICK, TIMEOUT, WITHIN, Candidate
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["rows"]
+
+_SETTLED: Final = 3
+"""So many commits after the grant it is probes alone: its own, and the term's page before."""
 
 
 def rows(rounds: int) -> Iterator[Row]:
@@ -47,6 +50,8 @@ def _session_threads(before: set[threading.Thread]) -> list[str]:
 
 
 def _probes_per_second(candidate: Candidate, rounds: int) -> list[float]:
+    for _ in range(_SETTLED):
+        candidate.await_probe()
     candidate.mark()
     for _ in range(rounds + 1):
         candidate.await_probe()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final, Self
 
 import zkelect
@@ -22,17 +22,14 @@ WITHIN: Final = 60.0
 
 
 class Candidate:
-    """Stands on a thread of its own, and leads until it is told to leave.
+    """A session behind a forwarder that counts, to stand with."""
 
-    :ivar granted: instants of the grant, one for each leadership.
-    """
-
-    def __init__(self, server: str, name: str) -> None:
+    def __init__(self, server: str, name: str, *, timeout: float = TIMEOUT) -> None:
         self._stack = ExitStack()
         self._name = name
         self.forwarder = self._stack.enter_context(Forwarder(server))
         self.session = self._stack.enter_context(
-            zkelect.connect(self.forwarder.hosts, session_timeout=TIMEOUT, tick_time=TICK)
+            zkelect.connect(self.forwarder.hosts, session_timeout=timeout, tick_time=TICK)
         )
         self._seen = 0
 
@@ -63,9 +60,7 @@ class Candidate:
     def await_probe(self) -> None:
         """Return just after a probe was answered: the next one is a while away."""
         answered = self.forwarder.replies["multi"]
-        self.forwarder.wait_for(
-            lambda: self.forwarder.replies["multi"] > answered, timeout=WITHIN
-        )
+        self.forwarder.wait_for(lambda: self.forwarder.replies["multi"] > answered, timeout=WITHIN)
 
 
 class Campaign:
@@ -77,14 +72,15 @@ class Campaign:
     def __init__(self, session: zkelect.Session, path: str, name: str) -> None:
         self.granted: Future[float] = Future()
         self.elected: Future[zkelect.Leadership] = Future()
+        self.election = zkelect.Election(session, path, name=name, prepare=self._note)
         self._leaving = threading.Event()
-        self._election = zkelect.Election(session, path, name=name, prepare=self._note)
         self._thread = threading.Thread(target=self._stand, daemon=True)
         self._thread.start()
 
     def leave(self) -> None:
-        """Resign, and return when the znode is gone."""
+        """Resign, or stop waiting; return when the znode is gone."""
         self._leaving.set()
+        self.election.resign()
         self._thread.join(WITHIN)
 
     def _note(self, leadership: zkelect.Leadership) -> None:
@@ -92,6 +88,7 @@ class Campaign:
         self.granted.set_result(leadership.progressed)
 
     def _stand(self) -> None:
-        with self._election.campaign() as leadership:
+        left_early = zkelect.NotElected, zkelect.SessionClosed
+        with suppress(*left_early), self.election.campaign() as leadership:
             self.elected.set_result(leadership)
             self._leaving.wait()

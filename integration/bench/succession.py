@@ -77,7 +77,9 @@ def rows(rounds: int) -> Iterator[Row]:
                 handovers[library].append(handover * 1e3)
                 failovers[library].append(failover)
     yield _row("handover: from resigning to the next one's body", "ms", handovers)
-    yield _row(f"fail-over: from SIGKILL to the next one's body, T = {_TIMEOUT:g} s", "s", failovers)
+    yield _row(
+        f"fail-over: from SIGKILL to the next one's body, T = {_TIMEOUT:g} s", "s", failovers
+    )
 
 
 def _row(figure: str, unit: str, times: dict[str, list[float]]) -> Row:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +19,7 @@ from zkelect.cli.demo_report import Report, audit
 from zkelect.cli.demo_stage import DemoFailed, Stage
 from zkelect.session.clock import SystemClock
 from zkelect.stores import SqliteFence
-from zkelect.testing import LocalEnsemble
+from zkelect.testing import LocalEnsemble, find_server
 from zkelect.testing.server import ask
 
 __all__ = ["NAMES", "run"]
@@ -41,13 +41,15 @@ def run(
     :raises ServerNotFound: this machine has no ZooKeeper.
     :raises ServerFailed: it has one that does not start.
     """
+    origin = find_server().origin
     ensemble = LocalEnsemble(servers, tick_time=TICK_TIME)
-    screen.show(Event(kind="servers_launched", at=_now(), facts={"servers": servers}))
+    facts = {"servers": servers, "origin": origin}
+    screen.show(Event(kind="servers_launched", at=_now(), facts=facts))
     with ensemble, _logging_to(ensemble.directory / "demo.log"):
-        screen.show(_ready(ensemble))
-        report = _perform(ensemble, screen, rest, program)
-        screen.show(Event(kind="summary", at=_now(), facts=report.facts))
-        screen.close()
+        with closing(screen):
+            screen.show(_ready(ensemble))
+            report = _perform(ensemble, screen, rest, program)
+            screen.show(Event(kind="summary", at=_now(), facts=report.facts))
         if report.problems:
             ensemble.keep()
     return report
@@ -65,7 +67,7 @@ def _perform(
         except (DemoFailed, zkelect.ZkelectError) as failure:
             failures.append(str(failure))
     stage.drain()
-    mark = SqliteFence(log, domain=DOMAIN).status()
+    mark = SqliteFence(log, domain=DOMAIN).status()  # mends the file, should one have died in it
     return audit(stage.events, read(log), mark, failures)
 
 

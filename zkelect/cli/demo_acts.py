@@ -46,7 +46,7 @@ class Play:
 
     def _elect(self) -> None:
         stage = self._stage
-        stage.tell("act_began", act=1, title="election")
+        self._begin(1, "election")
         stage.wait_all("connected")
         for name, process in stage.candidates.items():
             process.order("stand")
@@ -55,19 +55,18 @@ class Play:
 
     def _hand_over(self) -> None:
         stage = self._stage
-        stage.tell("act_began", act=2, title="planned handover")
+        self._begin(2, "planned handover")
         leader = stage.wait_leader().name
         self._list_watchers()
         stage.candidates[leader].order("resign")
         resigned = stage.wait(leader, "resigned")
-        successor = stage.wait_leader(other_than=leader)
-        self._tell_succession("handed_over", leader, successor, since=resigned.at)
+        self._await_successor("handed_over", leader, since=resigned.at)
         self._settle()
 
     def _freeze(self) -> None:
         """Freeze between two transactions: inside one it would hold SQLite's lock for ever."""
         stage = self._stage
-        stage.tell("act_began", act=3, title="frozen leader")
+        self._begin(3, "frozen leader")
         old = stage.wait_leader()
         process = stage.candidates[old.name]
         process.order("hold")
@@ -76,7 +75,9 @@ class Play:
         stage.tell("frozen", old.name, at=frozen, token=str(old.token), pid=process.pid)
         stage.listen(deadline)
         stage.tell("lapsed", old.name, at=deadline, token=str(old.token))
-        self._await_successor(old, since=frozen)
+        self._await_successor("failed_over", old.name, since=frozen)
+        stage.wait_leader(rows=_ROWS_EACH)
+        self._pause()
         self._wake(old)
         self._settle()
 
@@ -92,40 +93,39 @@ class Play:
 
     def _kill(self) -> None:
         stage = self._stage
-        stage.tell("act_began", act=4, title="killed leader")
+        self._begin(4, "killed leader")
         old = stage.wait_leader()
         process = stage.candidates[old.name]
         killed = stage.kill(old.name)
         stage.tell("killed", old.name, at=killed, token=str(old.token), pid=process.pid)
-        self._await_successor(old, since=killed)
+        self._await_successor("failed_over", old.name, since=killed)
         self._settle()
 
     def _dismiss(self) -> None:
         """Let the leader go last, so that nobody is elected on the way out."""
+        self._pause()
         leader = self._stage.wait_leader().name
         for name in sorted(self._stage.present, key=lambda name: name == leader):
             self._stage.dismiss(name)
 
     # --- steps ----------------------------------------------------------------------------
 
-    def _await_successor(self, old: Reign, *, since: float) -> None:
-        successor = self._stage.wait_leader(other_than=old.name)
-        self._tell_succession("failed_over", old.name, successor, since=since)
-        self._stage.wait_leader(rows=_ROWS_EACH)
-        self._pause()
-
-    def _tell_succession(self, kind: str, former: str, successor: Reign, *, since: float) -> None:
-        took = round(successor.begun - since, 4)
-        self._stage.tell(kind, successor.name, former=former, took=took)
-
-    def _settle(self) -> None:
-        """Wait until all who are there stand in the queue and the leader writes."""
-        self._tell_queue()
-        self._stage.wait_leader(rows=_ROWS_EACH)
+    def _begin(self, act: int, title: str) -> None:
+        self._stage.tell("act_began", act=act, title=title)
         self._pause()
 
     def _pause(self) -> None:
         self._stage.listen(_now() + self._rest)
+
+    def _await_successor(self, kind: str, former: str, *, since: float) -> None:
+        successor = self._stage.wait_leader(other_than=former)
+        took = round(successor.begun - since, 4)
+        self._stage.tell(kind, successor.name, at=successor.begun, former=former, took=took)
+
+    def _settle(self) -> None:
+        """Wait until the leader writes, and all who are there stand in the queue."""
+        self._stage.wait_leader(rows=_ROWS_EACH)
+        self._tell_queue()
 
     def _tell_queue(self) -> None:
         deadline = _now() + _WITHIN

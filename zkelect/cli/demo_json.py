@@ -26,8 +26,7 @@ class JsonLines:
 
         :raises SystemExit: nobody reads any more (``| head``): there is no more to do.
         """
-        if self._start is None:
-            self._start = event.at
+        self._start = event.at if self._start is None else self._start
         try:
             self._stream.write(json.dumps(event.public(self._start)) + "\n")
             self._stream.flush()

@@ -26,6 +26,8 @@ _TABLE: Final = """
         name TEXT NOT NULL
     )"""
 
+_ROWS: Final = "SELECT number, token, name FROM log ORDER BY number"
+
 
 @attrs.frozen
 class Row:
@@ -62,9 +64,10 @@ def append(fence: SqliteFence, claimant: Claimant, name: str) -> int:
 
 
 def read(path: Path) -> tuple[Row, ...]:
-    """Read all rows in the order of their commits, round the fence; none of no file."""
+    """Read all rows in the order of their commits, round the fence; none of a log never made."""
     if not path.exists():
         return ()
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:
-        rows = file.execute("SELECT number, token, name FROM log ORDER BY number").fetchall()
+        made = file.execute("SELECT 1 FROM sqlite_master WHERE name = 'log'").fetchone()
+        rows = file.execute(_ROWS).fetchall() if made else []
     return tuple(Row(number, Token.parse(token), name) for number, token, name in rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -15,8 +15,7 @@ from zkelect.token import Token
 __all__ = ["Report", "Term", "audit"]
 
 _LEASED: Final = frozenset({"elected", "claimed", "committed", "held"})
-_PLANNED: Final = frozenset({"resigned"})
-_UNPLANNED: Final = frozenset({"frozen", "killed"})
+_ENDS: Final = ("resigned", "frozen", "killed")
 
 
 @attrs.frozen(kw_only=True)
@@ -37,8 +36,7 @@ class Term:
 class Report:
     """The figures of one run, and what is wrong with them.
 
-    :ivar hand_overs: seconds from each resignation to the next leader.
-    :ivar fail_overs: seconds from each SIGSTOP and SIGKILL of a leader to the next leader.
+    :ivar successions: how a leader ended, and the seconds from then to the next leader.
     :ivar rows: in the log. :ivar acknowledged: told by their writers to be durable.
     :ivar acked_lost: acknowledged, but not in the log as they were told.
     :ivar unacknowledged: in the log, but not told: their writer was killed between the two.
@@ -49,8 +47,7 @@ class Report:
     """
 
     terms: tuple[Term, ...]
-    hand_overs: tuple[float, ...]
-    fail_overs: tuple[float, ...]
+    successions: Mapping[str, float]
     rows: int
     acknowledged: int
     acked_lost: int
@@ -69,8 +66,10 @@ class Report:
             "elections": len(self.terms),
             "leaders": [term.name for term in self.terms],
             "tokens": [str(term.token) for term in self.terms],
-            "hand_over_seconds": [round(seconds, 4) for seconds in self.hand_overs],
-            "fail_over_seconds": [round(seconds, 4) for seconds in self.fail_overs],
+            "hand_over_seconds": self.successions.get("resigned"),
+            "fail_over_seconds": {
+                end: seconds for end, seconds in self.successions.items() if end != "resigned"
+            },
             "rows": self.rows,
             "acked": self.acknowledged,
             "acked_lost": self.acked_lost,
@@ -102,8 +101,7 @@ def audit(
     untold = [row for row in rows if row not in acked and row.number not in stale]
     report = Report(
         terms=terms,
-        hand_overs=tuple(_until_next_leader(events, terms, _PLANNED)),
-        fail_overs=tuple(_until_next_leader(events, terms, _UNPLANNED)),
+        successions=dict(_successions(events, terms)),
         rows=len(rows),
         acknowledged=len(acked),
         acked_lost=len(acked - set(rows)),
@@ -123,15 +121,15 @@ def _breaches(report: Report, strangers: int) -> Iterator[str]:
     """Say which promise was broken."""
     tokens = [term.token for term in report.terms]
     if report.acked_lost:
-        yield f"{report.acked_lost} acknowledged writes are not in the log"
+        yield f"acknowledged writes missing from the log: {report.acked_lost}"
     if report.stale_accepted:
-        yield f"{report.stale_accepted} stale writes were accepted by the store"
+        yield f"stale writes accepted by the store: {report.stale_accepted}"
     if strangers:
-        yield f"{strangers} rows of the log were acknowledged by nobody, and no writer was killed"
+        yield f"rows acknowledged by nobody, though their writers lived: {strangers}"
     if report.lease_overlaps:
-        yield f"{report.lease_overlaps} leaders were elected while the lease before was valid"
+        yield f"leaders elected while the lease before was valid: {report.lease_overlaps}"
     if report.others_woken:
-        yield f"{report.others_woken} candidates beside the heir were woken by a handover"
+        yield f"candidates woken in vain by a handover: {report.others_woken}"
     if any(later <= earlier for earlier, later in pairwise(tokens)):
         yield "the tokens of the leaders do not rise"
 
@@ -155,13 +153,11 @@ def _terms(events: Sequence[Event]) -> Iterator[Term]:
             yield Term(name=event.name, token=event.token, begun=event.at, over=over)
 
 
-def _until_next_leader(
-    events: Iterable[Event], terms: Iterable[Term], kinds: frozenset[str]
-) -> Iterator[float]:
+def _successions(events: Iterable[Event], terms: Iterable[Term]) -> Iterator[tuple[str, float]]:
     for event in events:
-        if event.kind in kinds:
-            after = [term.begun for term in terms if term.begun > event.at]
-            yield from [min(after) - event.at] if after else []
+        later = [term.begun for term in terms if term.begun > event.at]
+        if event.kind in _ENDS and later:
+            yield event.kind, round(min(later) - event.at, 4)
 
 
 def _acknowledged(event: Event) -> Row:

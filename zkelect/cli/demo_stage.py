@@ -31,14 +31,12 @@ class DemoFailed(Exception):
 class Reign:
     """Who leads, as it was last told.
 
-    :ivar claimed: whether it has claimed the log. :ivar rows: how many it has written.
+    :ivar begun: boot-clock instant. :ivar rows: how many it has written.
     """
 
     name: str
     token: Token
     begun: float
-    deadline: float
-    claimed: bool = False
     rows: int = 0
 
 
@@ -115,13 +113,13 @@ class Stage:
             self._hear(deadline)
 
     def wait_leader(self, *, other_than: str = "", rows: int = 0) -> Reign:
-        """Wait until somebody leads, has claimed the log and written so many rows.
+        """Wait until somebody leads, and has written so many rows.
 
         :raises DemoFailed: not in time.
         """
         deadline = _now() + _WITHIN
         while (reign := self.reign) is None or not (
-            reign.name != other_than and reign.claimed and reign.rows >= rows
+            reign.name != other_than and reign.rows >= rows
         ):
             self._check_time(deadline, "a leader that writes")
             self._hear(deadline)
@@ -152,17 +150,13 @@ class Stage:
         """Keep who leads up to date."""
         reign = self.reign
         if event.kind == "elected":
-            self.reign = Reign(
-                name=event.name, token=event.token, begun=event.at, deadline=event.deadline
-            )
+            self.reign = Reign(name=event.name, token=event.token, begun=event.at)
         elif reign is None or event.facts.get("token") != str(reign.token):
             return
         elif event.kind in ("resigned", "lost", "killed"):
             self.reign = None
-        elif event.kind == "claimed":
-            self.reign = attrs.evolve(reign, claimed=True, deadline=event.deadline)
         elif event.kind == "committed":
-            self.reign = attrs.evolve(reign, rows=reign.rows + 1, deadline=event.deadline)
+            self.reign = attrs.evolve(reign, rows=reign.rows + 1)
 
     def _check_servers(self) -> None:
         for server in self.servers:

@@ -37,7 +37,7 @@ def interruptible() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _interrupt(signum: int, frame: FrameType | None) -> None:
+def _interrupt(signum: int, _: FrameType | None) -> None:
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     raise Interrupted(signum)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from attrs import evolve
 
 from zkelect.core import events as ev
-from zkelect.core.events import Event
 from zkelect.core.moves import doom, doom_strays, give_up, grant, leave, stand, watches
 from zkelect.core.state import Phase, State, Step
 from zkelect.core.znodes import Roll
@@ -38,21 +37,20 @@ def make_parent(s: State, _: ev.ParentMissing) -> Step:
     return evolve(s, sent=False), (ev.MakeParent(stamp=s.stamp),)
 
 
-def stand_again(s: State, _: Event) -> Step:
-    return stand(s)
-
-
-def rest_over(s: State, _: ev.Rested) -> Step:
+def stand_again(s: State, _: ev.ParentMade | ev.Rested) -> Step:
     if s.sent or s.node is not None:
         return s, ()
     return stand(s)
 
 
 def refuse(s: State, event: ev.Refused) -> Step:
-    return give_up(evolve(s, sent=False), event.error)
+    """Give up; but a refused look leaves open whether a lost create was done."""
+    return give_up(evolve(s, sent=s.sent and s.lost), event.error)
 
 
 def read_after_barrier(s: State, _: ev.Committed) -> Step:
+    if not s.sent:
+        return s, ()
     return s, (ev.ReadRoll(stamp=s.stamp),)
 
 

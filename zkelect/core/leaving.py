@@ -45,7 +45,16 @@ def left_after_all(s: State, event: ev.Created) -> Step:
 
 
 def never_stood(s: State, _: ev.ParentMissing | ev.Refused) -> Step:
+    if not s.sent:
+        return s, ()
     return go(evolve(s, sent=False))
+
+
+def refused_leaving(s: State, event: ev.Refused) -> Step:
+    """A refused look tells nothing: the next link looks again, or the session ends."""
+    if s.lost:
+        return s, ()
+    return never_stood(s, event)
 
 
 def roll_leaving(s: State, event: ev.Rolled) -> Step:

@@ -16,13 +16,14 @@ from zkelect.errors import ZkelectError
 def stand(s: State) -> Step:
     """Begin an attempt: create and roll go out back to back, on one connection."""
     s = evolve(s, phase=Phase.JOINING, attempt=s.attempt + 1, node=None, czxid=0)
-    s = evolve(s, sent=s.connected, suspects=frozenset(), adopted=(), ahead=(), record=None)
+    s = evolve(s, sent=s.connected, lost=False, suspects=frozenset(), adopted=())
+    s = evolve(s, ahead=(), record=None)
     return s, (ev.Create(stamp=s.stamp, uuid=s.uuid), ev.ReadRoll(stamp=s.stamp))
 
 
 def recover(s: State) -> Step:
     """A create's reply was lost: barrier first, for this server may lag (CURATOR-264)."""
-    s = evolve(s, attempt=s.attempt + 1, suspects=frozenset(), adopted=())
+    s = evolve(s, attempt=s.attempt + 1, lost=True, suspects=frozenset(), adopted=())
     return s, (ev.Commit(stamp=s.stamp),)
 
 

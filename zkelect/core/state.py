@@ -35,7 +35,8 @@ class State:
 
     :param campaign: which call of the user this is for. :param attempt: counts creates.
     :param node: our candidate as far as we know; None before it is made or once it is gone.
-    :param sent: a create is under way, or its outcome was lost with the connection.
+    :param sent: a create is under way, or its outcome is unknown.
+    :param lost: its outcome was lost with the connection, so that a look must tell.
     :param suspects: znodes with our uuid that are being looked at after a lost reply.
     :param adopted: of those, the ones that belong to this session, with their czxids.
     :param ahead: who is before us, as last known; the last one is watched.
@@ -57,6 +58,7 @@ class State:
     node: Entry | None = None
     czxid: int = 0
     sent: bool = False
+    lost: bool = False
     suspects: frozenset[str] = frozenset()
     adopted: tuple[tuple[Entry, int], ...] = ()
     ahead: tuple[Entry, ...] = ()

@@ -7,6 +7,7 @@ may overtake; here they are put back in the order in which the server gave them.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -148,11 +149,19 @@ class Gateway:
         self._acl = list(acl)
         self._deliver = deliver
         self._requests: deque[_Request] = deque()
+        self._arrived = -math.inf
         self._watches: dict[str, dict[object, Callable[[bool], None]]] = {}
 
-    def oldest(self) -> float | None:
-        """Return when the oldest unanswered request was sent, None if there is none."""
-        return self._requests[0].asked if self._requests else None
+    def silent_since(self) -> float | None:
+        """Return since when the server owes us an answer, None if it owes none.
+
+        Answers come in the order of the requests, so while any comes the link is alive,
+        however long the queue; pings do not count, for a server without a quorum answers
+        them too.
+        """
+        if not self._requests:
+            return None
+        return max(self._requests[0].asked, self._arrived)
 
     def create_candidate(self, path: str, data: bytes, done: Done) -> None:
         """Create an ephemeral sequential znode; the answer is its path and Stat (Create2)."""
@@ -229,6 +238,7 @@ class Gateway:
 
     def _arrive(self, request: _Request, answer: Any) -> None:
         request.answer, request.answered = answer, True
+        self._arrived = self._clock.boottime()
         while self._requests and self._requests[0].answered:
             first = self._requests.popleft()
             first.done(first.answer)

@@ -44,11 +44,11 @@ class Watchdog:
             driver.end_term(Reason.LAPSED)
 
     def _silent(self, now: float) -> bool:
-        """Whether a request has waited so long that its connection counts as dead."""
-        oldest = self._session.gateway.oldest()
-        if oldest is None or not self._session.connected:
+        """Whether the server has owed us an answer for so long that the link counts as dead."""
+        since = self._session.gateway.silent_since()
+        if since is None or not self._session.connected:
             return False
-        return now - oldest > patience_of(self._session.timeout)
+        return now - since > patience_of(self._session.timeout)
 
     def _distrust(self) -> None:
         """The machine slept: nothing proven before counts, and the chain starts anew."""
