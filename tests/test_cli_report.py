@@ -103,9 +103,7 @@ def test_a_killed_writer_may_leave_a_row_that_it_could_not_acknowledge() -> None
 
 def test_a_row_of_a_living_writer_that_nobody_acknowledged_is_told() -> None:
     report = audited(rows=[*ROWS, Row(5, token(9), "a")])
-    assert report.problems == (
-        "rows acknowledged by nobody, though their writers lived: 1",
-    )
+    assert report.problems == ("rows acknowledged by nobody, though their writers lived: 1",)
 
 
 # --- stale writes -------------------------------------------------------------------------
@@ -155,9 +153,7 @@ def test_tokens_must_rise_from_leader_to_leader() -> None:
 
 def test_a_herd_is_told() -> None:
     herd = Event(kind="watchers_listed", at=1.0, name="a", facts={"watchers": 4, "others": 2})
-    assert audited(extra=[herd]).problems == (
-        "candidates woken in vain by a handover: 2",
-    )
+    assert audited(extra=[herd]).problems == ("candidates woken in vain by a handover: 2",)
 
 
 @pytest.mark.parametrize("mark", [None, token(7), token(10)])
@@ -168,7 +164,10 @@ def test_the_mark_must_be_the_last_leaders_token(mark: Token | None) -> None:
 
 def test_what_kept_the_run_from_its_end_is_told_first_and_what_it_omits_is_not() -> None:
     report = audit(RUN[:2], [], None, ["the server has ended"])
-    assert report.problems == ("the server has ended", "acknowledged writes missing from the log: 1")
+    assert report.problems == (
+        "the server has ended",
+        "acknowledged writes missing from the log: 1",
+    )
 
 
 def test_a_run_that_never_began_is_told_by_its_failure_alone() -> None:

@@ -51,9 +51,9 @@ _SENTENCES: Final[Mapping[str, str]] = MappingProxyType(
         "lapsed": "its lease has run out, but it cannot notice",
         "failed_over": "leads {took} after {former} fell silent",
         "woken": "is woken (SIGCONT) and goes on with its next row",
-        "check_failed": "first line: its own check says no ({reason}), asking nobody",
+        "check_failed": "1st defence, no network: its own check fails ({reason})",
         "lost": "has lost its leadership ({reason})",
-        "refused": "second line: the log refuses the row, its token is stale",
+        "refused": "2nd defence, at the log: the row is refused, its token is stale",
         "accepted": "writes row {row} with stale token {token}: NOT REFUSED",
         "killed": "is killed (SIGKILL to process {pid}) after row {last}",
     }

@@ -68,7 +68,7 @@ def command() -> None:
     help="Print one JSON object per event, the last one a summary; without the pauses for reading.",
 )
 def demo(install: bool, servers: str, as_json: bool) -> None:
-    r"""Watch an election on a real ZooKeeper, for about half a minute.
+    """Watch an election on a real ZooKeeper, for about half a minute.
 
     Starts a private ZooKeeper on the loopback interface and three candidate processes. The
     leader appends rows to a SQLite log that is guarded by a fence. Then the leader resigns,
@@ -83,7 +83,7 @@ def demo(install: bool, servers: str, as_json: bool) -> None:
       1    it was not; the logs are kept, and it says where
       69   no ZooKeeper server was found, or it did not start
       130  interrupted; nothing is left running
-    """
+    """  # noqa: D301 - click looks for the character itself, to leave the lines as they are
     with interruptible(), _telling_failures():
         if install:
             install_with_progress(Console(stderr=True))

@@ -229,7 +229,12 @@ class Gateway:
     def _send(self, send: Callable[[], Any], read: Callable[[Any], Any], done: Done) -> None:
         request = _Request(self._clock.boottime(), done)
         self._requests.append(request)
-        send().rawlink(partial(self._receive, request, read))
+        try:
+            result = send()
+        except BaseException:
+            self._requests.pop()  # it was never sent, so no answer is owed
+            raise
+        result.rawlink(partial(self._receive, request, read))
 
     def _receive(self, request: _Request, read: Callable[[Any], Any], result: Any) -> None:
         error = result.exception

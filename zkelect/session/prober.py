@@ -90,9 +90,14 @@ class Prober:
         self._asked = self._clock.boottime()
         self._lease.ask(self._asked)
         lease, connection = self._lease, self._connection
-        self._gateway.multi(
-            sent, lambda answer: self._receive(lease, connection, drivers, sent, answer)
-        )
+        try:
+            self._gateway.multi(
+                sent, lambda answer: self._receive(lease, connection, drivers, sent, answer)
+            )
+        except BaseException:
+            self._asked = None
+            lease.discard()
+            raise
 
     def _slice(self, warm: Sequence[Driver]) -> list[Driver]:
         start = self._turn if self._turn < len(warm) else 0

@@ -128,7 +128,7 @@ class Standing:
     def _stand(self) -> None:
         if self._ended:
             return
-        if self._eligible is not None and not self._eligible():
+        if not self._is_eligible():
             with self._session.lock:
                 self._later(self._session.timeout / 4)
             return
@@ -137,6 +137,16 @@ class Standing:
         except Misuse as error:
             if not self._session.ended:
                 _log.error("%s", error)
+
+    def _is_eligible(self) -> bool:
+        """Nobody waits for what it raises: that is logged, and counts as no."""
+        if self._eligible is None:
+            return True
+        try:
+            return self._eligible()
+        except Exception:  # noqa: BLE001  # the user's
+            _log.exception("%s: eligible raised", self._candidacy.path)
+            return False
 
     def _take_office(self, leadership: Leadership) -> None:
         done = False

@@ -7,7 +7,7 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 import attrs
 
@@ -16,6 +16,8 @@ from zkelect.session.clock import Clock
 __all__ = ["Ticker", "Timer"]
 
 _log: Final = logging.getLogger("zkelect.session")
+_Result = TypeVar("_Result")
+_RETRY: Final = 0.1
 _LONGEST_NAP: Final = 0.5
 """Seconds: so a machine that slept, or a clock that jumped, is noticed soon."""
 
@@ -90,15 +92,19 @@ class Ticker:
     def _turn(self) -> float:
         now = self._clock.boottime()
         while self._timers and (self._timers[0][0] <= now or self._timers[0][2].due):
-            self._call(heapq.heappop(self._timers)[2])
-        wanted = self._watch(now)
+            timer = heapq.heappop(self._timers)[2]
+            if not timer.due:
+                timer.due = True
+                self._survive(timer.call)
+        wanted = self._survive(lambda: self._watch(now))
+        if wanted is None:
+            wanted = now + _RETRY
         return min(wanted, self._timers[0][0]) if self._timers else wanted
 
-    def _call(self, timer: Timer) -> None:
-        if timer.due:
-            return
-        timer.due = True
+    def _survive(self, call: Callable[[], _Result]) -> _Result | None:
+        """A bug in one turn must not end the watchdog: then nobody would ever be deposed."""
         try:
-            timer.call()
-        except Exception:  # noqa: BLE001  # a bug in one timer must not end the watchdog
-            _log.exception("a timer failed; leaderships go on by their deadlines")
+            return call()
+        except Exception:  # noqa: BLE001  # whatever it is, it is told, and the next turn comes
+            _log.exception("a turn of the watchdog failed; leases go on by their deadlines")
+            return None
