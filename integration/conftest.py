@@ -8,7 +8,9 @@ boot clock, the same one in every process.
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -40,6 +42,14 @@ SESSION_TIMEOUT: Final = 2.0
 CANDIDATE: Final = Path(__file__).with_name("candidate.py")
 
 boottime: Final = SystemClock().boottime
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    """Ask again until something holds; only for what cannot tell when it happens."""
+    deadline = boottime() + WITHIN
+    while not condition():
+        assert boottime() < deadline, f"it never came about that {what}"
+        time.sleep(0.01)
 
 
 # --- servers ---------------------------------------------------------------------------------
@@ -234,6 +244,7 @@ class Actor:
         session_timeout: float = SESSION_TIMEOUT,
         **options: Any,
     ) -> None:
+        self.name = name
         self._prepare = prepare
         self.diary = Diary()
         self.server = server
@@ -276,6 +287,12 @@ class Actor:
         """Stand, and wait until elected."""
         return self.start().diary.wait("elected").leadership
 
+    def wait(self) -> Self:
+        """Stand, and wait for a place in the queue, behind somebody."""
+        self.start()
+        until(lambda: self.election.phase is zkelect.Phase.WAITING, f"{self.name} waits")
+        return self
+
     def _catch_up(self, leadership: zkelect.Leadership) -> None:
         self.diary.granted(leadership)
         if self._prepare is not None:
@@ -298,9 +315,9 @@ class Campaign:
     def leadership(self) -> zkelect.Leadership:
         return self.elected.result(WITHIN)
 
-    def leave(self) -> None:
+    def leave(self, timeout: float = WITHIN) -> None:
         self._leaving.set()
-        self.left.result(WITHIN)
+        self.left.result(timeout)
 
     def _stand(self, election: zkelect.Election, timeout: float | None) -> None:
         try:
@@ -354,7 +371,7 @@ def campaign() -> Iterator[Callable[..., Campaign]]:
     yield begin
     for each in begun:
         with suppress(Exception):  # what it ended with is the test's to judge
-            each.leave()
+            each.leave(timeout=SESSION_TIMEOUT)
 
 
 # --- candidates as processes -----------------------------------------------------------------
@@ -369,6 +386,7 @@ class Process:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            start_new_session=True,  # its children are ended with it
         )
         self.pid = self.process.pid
         self.told: list[dict[str, Any]] = []
@@ -408,7 +426,8 @@ class Process:
         return status
 
     def close(self) -> None:
-        self.process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
         self.end()
         for pipe in (self.process.stdin, self.process.stdout):
             assert pipe is not None
@@ -446,15 +465,8 @@ def spawn(zookeeper: LocalEnsemble, path: str) -> Iterator[Callable[..., Process
 
 @pytest.fixture
 def eventually() -> Callable[[Callable[[], object], str], None]:
-    """Ask again until something holds; only for what cannot tell when it happens."""
-
-    def wait(condition: Callable[[], object], what: str) -> None:
-        deadline = boottime() + WITHIN
-        while not condition():
-            assert boottime() < deadline, f"it never came about that {what}"
-            time.sleep(0.01)
-
-    return wait
+    """Wait for a condition."""
+    return until
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ from zkelect.core.znodes import KAZOO
 __all__ = ["Stage"]
 
 INDENT: Final = "  "
+_SENTENCE: Final = re.compile(r"(?:(?P<who>[A-Z]|somebody|the next number)(?:'s)? )?(?P<what>.+)")
 
 
 class Stage:
@@ -57,7 +58,8 @@ class Stage:
     @property
     def roll(self) -> list[str]:
         """The candidate znodes there are, in order."""
-        return [short(node) for node in sorted(self.ensemble.tree.nodes, key=lambda node: node[-10:])]
+        nodes = self.ensemble.tree.nodes
+        return [short(node) for node in sorted(nodes, key=lambda node: node[-10:])]
 
     @property
     def _living(self) -> list[Candidate]:
@@ -78,10 +80,10 @@ class Stage:
         self._brief = line.startswith("given ")
         subject = ""
         for part in line.removeprefix("given ").split(" and "):
-            match = re.match(r"([A-Z])(?:'s)? |(somebody|the next number) ", part)
-            if match is not None:
-                subject, part = match[1] or match[2], part[match.end() :]
-            self._act(subject, part)
+            said = _SENTENCE.fullmatch(part)
+            assert said is not None
+            subject = said["who"] or subject
+            self._act(subject, said["what"])
         self.settle()
 
     def _act(self, subject: str, phrase: str) -> None:
@@ -102,8 +104,9 @@ class Stage:
 
     def settle(self) -> None:
         """Round after round each candidate gets one message, until there is none."""
-        while any([self.move(who) for who in self._living]):
-            pass
+        moved = True
+        while moved:
+            moved = bool([who for who in self._living if self.move(who)])
 
     def move(self, who: Candidate) -> bool:
         hears = who.name not in self._deaf
@@ -140,15 +143,15 @@ class Stage:
 
     def _tell_place(self, who: Candidate) -> None:
         place = _place(who.state)
-        if place != self._told.get(who.name, "idle"):
-            if not (self._brief and place == Phase.JOINING):
-                self._tell(f"{who.name} is {place}")
+        skipped = self._brief and place == Phase.JOINING
+        if place != self._told.get(who.name, "idle") and not skipped:
+            self._tell(f"{who.name} is {place}")
         self._told[who.name] = place
 
     def _tell(self, line: str) -> None:
         self.transcript.append(f"{INDENT}{line}")
 
-    # --- what can be said of a candidate -----------------------------------------------------------
+    # --- what can be said of a candidate --------------------------------------------------------
 
     def _lose_link(self, who: Candidate) -> None:
         lost = [*(reply for _, reply in who.replies), *who.news]
@@ -234,9 +237,7 @@ _PHRASES: Final[dict[str, Callable[..., object]]] = {
     "somebody else stands": lambda stage, _: stage.ensemble.make("K__lock__", 0x4B01),
     "somebody deletes the parent": lambda stage, _: stage.ensemble.remove_parent(),
     "somebody deletes the record": lambda stage, _: stage.ensemble.commit(record=None),
-    r"somebody deletes (\w+#[0-9]+)": lambda stage, _, name: stage.ensemble.remove(
-        node_of(name)
-    ),
+    r"somebody deletes (\w+#[0-9]+)": lambda stage, _, name: stage.ensemble.remove(node_of(name)),
     r"somebody touches (\w+#[0-9]+)": lambda stage, _, name: stage._touch(name),
     "somebody raises the generation": lambda stage, _: stage._change_record(),
     "the next number is ([0-9]+)": lambda stage, _, number: stage.ensemble.commit(

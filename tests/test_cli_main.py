@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,9 @@ import attrs
 import pytest
 from click.testing import CliRunner, Result
 
-from zkelect.cli import installing, main, signals
+from zkelect.cli import installing, main
 from zkelect.cli.demo_report import Report, audit
+from zkelect.cli.signals import Interrupted, Interruption
 from zkelect.testing import Distribution, InstallFailed, ServerFailed, ServerNotFound
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def test_a_demo_as_promised_is_0(running: Callable[[Callable[..., Report]], None
     assert invoke("demo", "--servers", "3").exit_code == 0
     assert invoke("demo", "--json").exit_code == 0
     assert asked[0]["servers"] == 3 and asked[0]["rest"] > 0
-    assert asked[1] == {"servers": 1, "rest": 0.0}
+    assert asked[1]["servers"] == 1 and asked[1]["rest"] == 0
 
 
 def test_a_demo_not_as_promised_is_1(running: Callable[[Callable[..., Report]], None]) -> None:
@@ -202,8 +202,35 @@ def test_a_signal_ends_the_demo_with_the_shells_status(
 def test_a_signal_that_was_ignored_stays_ignored() -> None:
     former = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
     try:
-        with signals.interruptible():
-            os.kill(os.getpid(), signal.SIGHUP)
+        with Interruption() as interruption:
+            signal.raise_signal(signal.SIGHUP)
+            interruption.check()
+            with pytest.raises(Interrupted):
+                signal.raise_signal(signal.SIGTERM)
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, former)
+
+
+def test_a_deferred_signal_is_raised_where_it_is_looked_for() -> None:
+    reached = []
+
+    def work(interruption: Interruption) -> None:
+        with interruption.deferred():
+            signal.raise_signal(signal.SIGINT)
+            reached.append("behind the signal")
+            interruption.check()
+            reached.append("behind the check")
+
+    with Interruption() as interruption, pytest.raises(Interrupted) as ended:
+        work(interruption)
+    assert (reached, ended.value.code) == (["behind the signal"], 130)
+
+
+def test_a_deferred_signal_is_raised_at_the_end_of_the_block_at_the_latest() -> None:
+    with (
+        Interruption() as interruption,
+        pytest.raises(Interrupted),
+        interruption.deferred(),
+    ):
+        signal.raise_signal(signal.SIGINT)

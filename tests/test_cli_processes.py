@@ -8,17 +8,19 @@ import signal
 import subprocess
 import sys
 import textwrap
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
 
+import zkelect
 from zkelect.cli import demo_stage
 from zkelect.cli.demo_event import Event
 from zkelect.cli.demo_processes import Candidates
 from zkelect.cli.demo_stage import DemoFailed, Stage
+from zkelect.cli.signals import Interrupted, Interruption
 from zkelect.token import Token
 
 if TYPE_CHECKING:
@@ -32,6 +34,12 @@ ECHO = """
     tell("hello", arguments=sys.argv[1:], session=os.getsid(0), safe=sys.path[0])
     for line in sys.stdin:
         tell(line.strip(), token=TOKEN, lease=1.0, reason="lapsed")
+"""
+# Says goodbye, and is killed in the middle of the next line.
+CUT_SHORT = """
+    print('{"event": "bye", "at": 0}')
+    print('{"event": "cut', end="")
+    exit(3)
 """
 TOKEN = str(Token.issue(lineage="0" * 16, generation=1, czxid=5, session_id=5))
 LATER = str(Token.issue(lineage="0" * 16, generation=1, czxid=6, session_id=6))
@@ -85,12 +93,8 @@ def test_a_candidate_imports_what_this_process_does(
     (tmp_path / "zkelect").mkdir()
     (tmp_path / "zkelect" / "__init__.py").write_text("raise SystemExit(3)", "utf-8")
     monkeypatch.chdir(tmp_path)
-    candidates = start(
-        "import json, zkelect\nprint(json.dumps(dict(event=zkelect.__file__, at=0)))"
-    )
-    import zkelect
-
-    assert hear(candidates).kind == zkelect.__file__
+    program = "import json, zkelect; print(json.dumps({'event': zkelect.__file__, 'at': 0}))"
+    assert hear(start(program)).kind == zkelect.__file__
 
 
 def test_an_order_is_heard_and_answered(start: Callable[..., Candidates]) -> None:
@@ -117,7 +121,7 @@ def test_a_frozen_candidate_stands_still_until_it_is_woken(
 def test_the_end_of_a_candidate_is_heard_after_all_that_it_told(
     start: Callable[..., Candidates],
 ) -> None:
-    candidates = start('print(\'{"event": "bye", "at": 0}\\n{"event": "cut\', end=\'\')\nexit(3)')
+    candidates = start(CUT_SHORT)
     assert hear(candidates).kind == "bye"
     ended = hear(candidates)
     assert (ended.kind, ended["status"]) == ("ended", 3)
@@ -215,7 +219,9 @@ class Silent:
 
 def stage(candidates: Candidates, server: Any = None) -> Stage:
     servers = [Server() if server is None else server]
-    return Stage(candidates=candidates, servers=servers, screen=Silent())
+    return Stage(
+        candidates=candidates, servers=servers, screen=Silent(), interruption=Interruption()
+    )
 
 
 def happened(kind: str, name: str, token: str = TOKEN, **facts: Any) -> Event:
@@ -223,8 +229,8 @@ def happened(kind: str, name: str, token: str = TOKEN, **facts: Any) -> Event:
 
 
 def test_what_is_told_is_kept_and_shown(start: Callable[..., Candidates]) -> None:
-    candidates, screen = start(), Silent()
-    there = Stage(candidates=candidates, servers=[], screen=screen)
+    screen = Silent()
+    there = Stage(candidates=start(), servers=[], screen=screen, interruption=Interruption())
     there.wait("a", "hello")
     there.tell("act_began", act=1)
     assert [event.kind for event in there.events] == ["hello", "act_began"]
@@ -283,6 +289,14 @@ def test_a_leader_that_loses_by_itself_ends_the_act(start: Callable[..., Candida
     candidates["a"].order("lost")
     with pytest.raises(DemoFailed, match=r"a lost its leadership by itself \(lapsed\)"):
         stage(candidates).wait("a", "resigned")
+
+
+def test_a_signal_is_heeded_while_it_hears(start: Callable[..., Candidates]) -> None:
+    with Interruption() as interruption, suppress(Interrupted), interruption.deferred():
+        there = Stage(candidates=start(), servers=[], screen=Silent(), interruption=interruption)
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(Interrupted):
+            there.wait("a", "never")
 
 
 def test_what_does_not_happen_in_time_is_told(

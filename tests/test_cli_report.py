@@ -27,8 +27,12 @@ def elected(at: float, name: str, czxid: int) -> Event:
     return event("elected", at, name, czxid, lease=1.0)
 
 
-def committed(at: float, name: str, czxid: int, row: int) -> Event:
-    return event("committed", at, name, czxid, lease=1.0, row=row)
+def committed(at: float, name: str, czxid: int, number: int) -> Event:
+    return event("committed", at, name, czxid, lease=1.0, row=number, entry=f"entry {number}")
+
+
+def row(number: int, czxid: int, name: str) -> Row:
+    return Row(number, token(czxid), name, f"entry {number}")
 
 
 RUN = [
@@ -46,7 +50,7 @@ RUN = [
     elected(8.5, "a", 9),
     committed(9.0, "a", 9, 4),
 ]
-ROWS = [Row(1, token(5), "a"), Row(2, token(6), "b"), Row(3, token(7), "c"), Row(4, token(9), "a")]
+ROWS = [row(1, 5, "a"), row(2, 6, "b"), row(3, 7, "c"), row(4, 9, "a")]
 
 
 def audited(
@@ -87,13 +91,15 @@ def test_an_acknowledged_row_that_is_not_there_is_lost() -> None:
     assert report.problems == ("acknowledged writes missing from the log: 1",)
 
 
-@pytest.mark.parametrize("other", [Row(2, token(7), "b"), Row(2, token(6), "c")])
+@pytest.mark.parametrize(
+    "other", [row(2, 7, "b"), row(2, 6, "c"), Row(2, token(6), "b", "a later entry")]
+)
 def test_an_acknowledged_row_that_was_overwritten_is_lost(other: Row) -> None:
     assert audited(rows=[ROWS[0], other, *ROWS[2:]]).acked_lost == 1
 
 
 def test_a_killed_writer_may_leave_a_row_that_it_could_not_acknowledge() -> None:
-    rows = [*ROWS[:3], Row(4, token(7), "c"), Row(5, token(9), "a")]
+    rows = [*ROWS[:3], row(4, 7, "c"), row(5, 9, "a")]
     report = audited(extra=[committed(9.1, "a", 9, 5)], rows=rows)
     assert report.acked_lost == 1  # row 4 was told to be a's, in RUN
     assert report.unacknowledged == 1
@@ -102,7 +108,7 @@ def test_a_killed_writer_may_leave_a_row_that_it_could_not_acknowledge() -> None
 
 
 def test_a_row_of_a_living_writer_that_nobody_acknowledged_is_told() -> None:
-    report = audited(rows=[*ROWS, Row(5, token(9), "a")])
+    report = audited(rows=[*ROWS, row(5, 9, "a")])
     assert report.problems == ("rows acknowledged by nobody, though their writers lived: 1",)
 
 
@@ -110,7 +116,7 @@ def test_a_row_of_a_living_writer_that_nobody_acknowledged_is_told() -> None:
 
 
 def test_a_row_whose_token_falls_is_a_stale_write_that_passed() -> None:
-    rows = [*ROWS, Row(5, token(6), "b"), Row(6, token(9), "a")]
+    rows = [*ROWS, row(5, 6, "b"), row(6, 9, "a")]
     report = audited(extra=[committed(9.1, "a", 9, 6)], rows=rows)
     assert report.stale_accepted == 1
     assert report.problems == ("stale writes accepted by the store: 1",)
@@ -123,7 +129,7 @@ def test_a_stale_write_that_the_store_says_it_took_counts_without_its_row() -> N
 
 def test_a_row_and_its_acceptance_are_one_stale_write() -> None:
     stale = event("accepted", 9.1, "b", 6, row=5)
-    assert audited(extra=[stale], rows=[*ROWS, Row(5, token(6), "b")]).stale_accepted == 1
+    assert audited(extra=[stale], rows=[*ROWS, row(5, 6, "b")]).stale_accepted == 1
 
 
 def test_a_run_in_which_no_stale_write_was_tried_shows_nothing() -> None:
@@ -181,11 +187,16 @@ def test_rows_are_read_back_as_they_were_appended(tmp_path: Path) -> None:
     path = tmp_path / "log.sqlite"
     fence = SqliteFence(path, domain=DOMAIN)
     open_log(fence, token(5))
-    numbers = [append(fence, token(5), "a"), append(fence, token(5), "a")]
+    rows = [append(fence, token(5), "a"), append(fence, token(5), "a")]
     open_log(fence, token(6))
-    numbers.append(append(fence, token(6), "b"))
-    assert numbers == [1, 2, 3]
-    assert read(path) == (Row(1, token(5), "a"), Row(2, token(5), "a"), Row(3, token(6), "b"))
+    rows.append(append(fence, token(6), "b"))
+    assert read(path) == tuple(rows)
+    assert [(row.number, row.token, row.name) for row in rows] == [
+        (1, token(5), "a"),
+        (2, token(5), "a"),
+        (3, token(6), "b"),
+    ]
+    assert len({row.entry for row in rows}) == 3
 
 
 def test_a_stale_token_appends_nothing(tmp_path: Path) -> None:

@@ -188,8 +188,9 @@ def test_the_account_says_what_is_not() -> None:
 
 
 def test_the_account_of_a_run_that_never_began_has_no_figures_to_show() -> None:
-    nothing = {"leaders": [], "tokens": [], "hand_over_seconds": None, "fail_over_seconds": {}}
-    text = shown(happened("summary", **{**SUMMARY, **nothing, "elections": 0}))
+    none: dict[str, Any] = {"elections": 0, "leaders": [], "tokens": []}
+    untimed: dict[str, Any] = {"hand_over_seconds": None, "fail_over_seconds": {}}
+    text = shown(happened("summary", **{**SUMMARY, **none, **untimed}))
     assert "hand-over" not in text and "fail-over" not in text
 
 

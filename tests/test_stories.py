@@ -62,8 +62,9 @@ def test_three_candidates_the_first_dies_the_second_leads_the_third_watches_it()
 
 
 def test_the_heir_leads_without_a_request_of_its_own() -> None:
-    asked = [what for what in told("three_candidates")["B"].performed if isinstance(what, ev.Request)]
-    assert [type(what) for what in asked] == [ev.Create, ev.ReadRoll, ev.Watch, ev.Watch]
+    done = told("three_candidates")["B"].performed
+    asked = [type(what) for what in done if isinstance(what, ev.Request)]
+    assert asked == [ev.Create, ev.ReadRoll, ev.Watch, ev.Watch]
 
 
 def test_a_leader_that_resigns_hands_over() -> None:
@@ -282,14 +283,14 @@ def test_h41_after_a_common_end_everybody_rests_before_it_stands_again() -> None
         stage.candidate(name).connect()
         stage[name].campaign()
         stage.settle()
+    for session_id in tuple(stage.ensemble.alive):
+        stage.ensemble.expire(session_id)
     for name in crowd:
-        stage.ensemble.expire(stage[name].session_id)
         stage[name].drop()
-    for name in crowd:
-        stage[name].end_term(Reason.LAPSED)
-        stage[name].return_body()
         stage[name].reconnect()
-        assert [type(task) for task in stage[name].tasks] == ([ev.Rested] if name != crowd[0] else [])
+    resting = [name for name in crowd if [type(task) for task in stage[name].tasks] == [ev.Rested]]
+    assert resting == crowd[1:], "all but the leader, whose campaign is over"
+    assert not stage.ensemble.tree.nodes
     stage.settle()
     assert len(stage.leaders) == 1
     assert len(stage.roll) == 99

@@ -35,9 +35,13 @@ class Samples:
     def told(self, unit: str = "") -> str:
         """Return the median, and the least and greatest where they differ from it."""
         low, high = min(self.values), max(self.values)
-        middle = f"{self.median:.3g}"
-        spread = "" if low == high else f" ({low:.3g} … {high:.3g})"
-        return f"{middle} {unit}{spread}" if unit else f"{middle}{spread}"
+        spread = "" if low == high else f" ({_short(low)} … {_short(high)})"
+        return f"{_short(self.median)} {unit}".rstrip() + spread
+
+
+def _short(value: float) -> str:
+    """Three digits are more than one run can tell."""
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 @attrs.frozen(kw_only=True)
@@ -62,7 +66,7 @@ class Row:
         return (
             self.figure,
             self.ours.told(self.unit),
-            f"{self.beside_what} {self.beside.median:.3g} {self.unit}".rstrip(),
+            f"{self.beside_what} {_short(self.beside.median)} {self.unit}".rstrip(),
             self.ours.over(self.beside).told(),
             self.target,
         )

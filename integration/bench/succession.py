@@ -9,6 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import attrs
+
 import zkelect
 from bench.samples import Row, Samples
 from zkelect.session.clock import SystemClock
@@ -62,10 +64,34 @@ class _Contestant:
         self._process.communicate("\n")
 
 
+@attrs.frozen(kw_only=True)
+class _Gaps:
+    """Seconds in which nobody led.
+
+    :ivar handover: the leader resigned. :ivar failover: its successor was killed.
+    :ivar third: that one's successor resigned, so that one leads who was far back a moment ago.
+    """
+
+    handover: float
+    failover: float
+    third: float
+
+
+_FIGURES: Final = {
+    "handover": "handover: from resigning to the next one's body",
+    "failover": f"fail-over: from SIGKILL to the next one's body, T = {_TIMEOUT:g} s",
+    "third": "handover that is the third change in a row",
+}
+
+_NOTES: Final = {
+    "failover": "T runs from the last sign of life: probes every T/15 here, pings every T/3 there",
+    "third": "it was not among the first two in line when it joined: its lease is not warm",
+}
+
+
 def rows(rounds: int) -> Iterator[Row]:
-    """Let three candidates of each library follow one another, in turns."""
-    handovers: dict[str, list[float]] = {library: [] for library in _LIBRARIES}
-    failovers: dict[str, list[float]] = {library: [] for library in _LIBRARIES}
+    """Let four candidates of each library follow one another, in turns."""
+    gaps: dict[str, list[_Gaps]] = {library: [] for library in _LIBRARIES}
     with (
         LocalEnsemble(tick_time=_TICK) as zookeeper,
         zkelect.connect(zookeeper.hosts, session_timeout=_TIMEOUT, tick_time=_TICK) as session,
@@ -73,32 +99,42 @@ def rows(rounds: int) -> Iterator[Row]:
         for number in range(rounds):
             for library in _LIBRARIES:
                 onlooker = zkelect.Election(session, f"/bench/{library}-{number}")
-                handover, failover = _succeed(library, zookeeper.hosts, onlooker)
-                handovers[library].append(handover * 1e3)
-                failovers[library].append(failover)
-    yield _row("handover: from resigning to the next one's body", "ms", handovers)
-    yield _row(
-        f"fail-over: from SIGKILL to the next one's body, T = {_TIMEOUT:g} s", "s", failovers
-    )
+                gaps[library].append(_succeed(library, zookeeper.hosts, onlooker))
+    for which, figure in _FIGURES.items():
+        ours, theirs = (
+            Samples(tuple(getattr(gap, which) * 1e3 for gap in gaps[library]))
+            for library in _LIBRARIES
+        )
+        yield Row(
+            figure=figure,
+            ours=ours,
+            unit="ms",
+            beside=theirs,
+            beside_what="kazoo's Election",
+            note=_NOTES.get(which, ""),
+        )
 
 
-def _row(figure: str, unit: str, times: dict[str, list[float]]) -> Row:
-    ours, theirs = (Samples(tuple(times[library])) for library in _LIBRARIES)
-    return Row(figure=figure, ours=ours, unit=unit, beside=theirs, beside_what="kazoo's Election")
-
-
-def _succeed(library: str, hosts: str, onlooker: zkelect.Election) -> tuple[float, float]:
+def _succeed(library: str, hosts: str, onlooker: zkelect.Election) -> _Gaps:
     with ExitStack() as stack:
-        first, second, third = (
-            _join(stack, library, hosts, onlooker, place) for place in (1, 2, 3)
+        first, second, third, fourth = (
+            _join(stack, library, hosts, onlooker, place) for place in (1, 2, 3, 4)
         )
         first.hear("leads")
-        time.sleep(_TIMEOUT / 2)  # for both alike: what begins with standing is over
+        _settle()
         resigned = first.leave()
-        took_over = second.hear("leads")
-        time.sleep(_TIMEOUT / 2)
+        handover = second.hear("leads") - resigned
+        _settle()
         killed = second.kill()
-        return took_over - resigned, third.hear("leads") - killed
+        failover = third.hear("leads") - killed
+        _settle()
+        resigned = third.leave()
+        return _Gaps(handover=handover, failover=failover, third=fourth.hear("leads") - resigned)
+
+
+def _settle() -> None:
+    """Let what begins with leading be over, for both libraries alike."""
+    time.sleep(_TIMEOUT / 4)
 
 
 def _join(

@@ -195,7 +195,7 @@ def test_h12_deposed_comes_once_whatever_part_of_renewing_fails(
     a.diary.assert_paired()
 
 
-@pytest.mark.parametrize("call", ["multi", "oldest"])
+@pytest.mark.parametrize("call", ["multi", "silent_since"])
 def test_h12_deposed_comes_once_when_a_call_of_renewing_raises(
     call: str, cast: Callable[..., Actor], monkeypatch: pytest.MonkeyPatch
 ) -> None:

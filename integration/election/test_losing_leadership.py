@@ -40,12 +40,6 @@ def write(fence: SqliteFence, claimant: zkelect.Leadership | zkelect.Token) -> N
         transaction.execute("insert into log values ('written')")
 
 
-def waits(candidate: Actor) -> bool:
-    """Wait until it has its place: its own node and the one ahead are watched."""
-    replies = lambda: candidate.forwarder.replies["getData"] >= 3  # noqa: E731  # record, own, ahead
-    return candidate.forwarder.wait_for(replies)
-
-
 # --- H01: somebody closes the session ------------------------------------------------------
 
 
@@ -55,8 +49,7 @@ def test_h01_an_expired_leader_is_deposed_once_by_the_first_answer_that_says_so(
     """kazoo #2, #565."""
     a, b = cast("A", session_timeout=LONG), cast("B")
     first = a.lead()
-    b.start()
-    assert waits(b)
+    b.wait()
     a.forwarder.refuse()  # the server will end the connection; nobody shall tell why, yet
     expire(a.session, hosts=zookeeper.hosts)
     second = b.diary.wait("elected").leadership
@@ -84,8 +77,7 @@ def test_h01_the_fence_refuses_every_write_of_a_leader_that_does_not_know_yet(
     stale = a.lead()
     ours.claim(stale)
     write(ours, stale)
-    b.start()
-    assert waits(b)
+    b.wait()
     a.forwarder.cut()
     expire(a.session, hosts=zookeeper.hosts)
     successor = b.diary.wait("elected").leadership
@@ -117,8 +109,7 @@ def test_h02_a_leader_that_was_stopped_knows_at_its_first_check(
         token = a.wait("elected")["token"]
         assert "error" not in a.does("claim")
         assert "error" not in a.does("write", "first")
-        b.start()
-        assert waits(b)
+        b.wait()
         a.order("write-late", "stale")
         a.wait("checked")
         a.signal(signal.SIGSTOP)
@@ -176,6 +167,7 @@ def test_h03_without_servers_every_call_ends_within_its_timeout(
     cast: Callable[..., Actor],
     campaign: Callable[..., Campaign],
     measured: Callable[[str, float, float], None],
+    eventually: Callable[[Callable[[], object], str], None],
     path: str,
 ) -> None:
     """patroni #1981: requests queue while suspended."""
@@ -183,7 +175,7 @@ def test_h03_without_servers_every_call_ends_within_its_timeout(
     leading = campaign(a.election)
     leadership = leading.leadership()
     waiting = campaign(b.election, 2 * T)
-    assert waits(b)
+    eventually(lambda: b.election.phase is zkelect.Phase.WAITING, "B waits")
 
     def call(what: str, promised: float, act: Callable[[], object]) -> None:
         began = boottime()
@@ -247,8 +239,7 @@ def test_h06_requests_of_the_application_do_not_hide_a_dead_link(
         client, session = adopted(link.hosts, tick_time=0.2)
         election = zkelect.Election(session, path, name="A")
         sentry = watch(campaign(election).leadership())
-        b = cast("B").start()
-        assert waits(b)
+        b = cast("B").wait()
         with busy(lambda: client.get_async("/")):
             link.cut()
             successor = b.diary.wait("granted")
@@ -263,8 +254,7 @@ def test_h06_our_own_questions_do_not_hide_a_dead_link(
 ) -> None:
     a, b = cast("A"), cast("B")
     sentry = watch(a.lead())
-    b.start()
-    assert waits(b)
+    b.wait()
     with busy(lambda: a.election.candidates(timeout=0.1)):
         a.forwarder.cut()
         cut = boottime()
@@ -285,8 +275,7 @@ def test_h08_an_evicted_leader_is_deposed_by_its_watch_and_stands_again_behind(
     """CURATOR-171."""
     a, b = cast("A", session_timeout=LONG), cast("B")
     first = a.lead()
-    b.start()
-    assert waits(b)
+    b.wait()
     a.forwarder.cut("requests")  # no probe can tell: only the watch
     operator.delete(path, first.node)
     deposed = a.diary.wait("deposed")
@@ -311,8 +300,7 @@ def test_h08_while_an_evicted_leader_is_cut_off_only_the_fence_holds(
     ours, theirs = fence(), fence()
     stale = a.lead()
     ours.claim(stale)
-    b.start()
-    assert waits(b)
+    b.wait()
     sentry = watch(stale)
     a.forwarder.cut()
     operator.delete(path, stale.node)
@@ -336,9 +324,8 @@ def test_h09_an_evicted_waiter_stands_again_and_disturbs_nobody(
 ) -> None:
     a, b, c = cast("A"), cast("B"), cast("C")
     leadership = a.lead()
-    for waiter in (b, c):
-        waiter.start()
-        assert waits(waiter)
+    b.wait()
+    c.wait()
     before = operator.nodes(path)
     creates = {each: each.forwarder.requests["create2"] for each in (a, c)}
     operator.delete(path, before[1])

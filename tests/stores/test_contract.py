@@ -192,8 +192,9 @@ def test_h59_another_lineage_is_refused(bench: Bench, bearer: MakeBearer) -> Non
 def test_one_token_of_two_holders_is_a_conflict(bench: Bench, bearer: MakeBearer) -> None:
     fence, one, other = bench.fence(), bearer(5, session_id=1), bearer(5, session_id=2)
     fence.claim(one)
-    with pytest.raises(TokenConflict):
+    with pytest.raises(TokenConflict) as caught:
         fence.claim(other)
+    assert (caught.value.domain, caught.value.mark) == ("d", one.token)
     with pytest.raises(TokenConflict):
         write(bench, fence, other, "twin")
     assert (fence.status(), bench.log()) == (one.token, [])

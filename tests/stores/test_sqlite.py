@@ -6,6 +6,7 @@ import errno
 import os
 import sqlite3
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -172,38 +173,57 @@ def test_a_mark_that_is_no_token(path: Path, fence: SqliteFence) -> None:
         fence.status()
 
 
-class Refusing(sqlite3.Connection):
-    """A connection whose file fails at the statements named."""
+@pytest.fixture
+def fail(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Let SQLite fail with this error at the statements that begin so."""
+    connect = sqlite3.connect
 
-    name, at = "SQLITE_FULL", "COMMIT"
+    def arrange(name: str, at: str) -> None:
+        error = sqlite3.OperationalError("made up")
+        error.sqlite_errorname, error.sqlite_errorcode = name, getattr(sqlite3, name)
 
-    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
-        if sql.lower().startswith(self.at.lower()):
-            error = sqlite3.OperationalError("made up")
-            error.sqlite_errorname = self.name
-            error.sqlite_errorcode = getattr(sqlite3, self.name)
-            raise error
-        return super().execute(sql, *parameters)
+        class Failing(sqlite3.Connection):
+            def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+                if sql.startswith(at):
+                    raise error
+                return super().execute(sql, *parameters)
+
+        monkeypatch.setattr(sqlite3, "connect", partial(connect, factory=Failing))
+
+    return arrange
 
 
 @pytest.mark.parametrize("name", ["SQLITE_FULL", "SQLITE_READONLY", "SQLITE_IOERR_FSYNC"])
 @pytest.mark.parametrize("at", ["BEGIN", "INSERT OR REPLACE", "COMMIT"])
 def test_a_failure_at_any_step_of_a_claim_is_told_and_leaves_the_mark(
-    path: Path,
     fence: SqliteFence,
     bearer: MakeBearer,
-    monkeypatch: pytest.MonkeyPatch,
+    fail: Callable[[str, str], None],
     name: str,
     at: str,
 ) -> None:
-    connect = sqlite3.connect
-    with monkeypatch.context() as patch:
-        patch.setattr(Refusing, "name", name)
-        patch.setattr(Refusing, "at", at)
-        patch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, factory=Refusing, **k))
-        refusal_of_sqlite(fence, bearer(6))
+    fail(name, at)
+    refusal_of_sqlite(fence, bearer(6))
+    fail(name, "nothing more")
     assert fence.status() == bearer(5).token
     fence.claim(bearer(6))
+
+
+def test_an_extended_code_of_busy_is_busy(
+    path: Path, leader: FakeBearer, fail: Callable[[str, str], None]
+) -> None:
+    fail("SQLITE_BUSY_RECOVERY", "BEGIN")
+    with pytest.raises(StoreBusy):
+        SqliteFence(path, domain="d", timeout=0.01).claim(leader)
+
+
+def test_a_failure_of_the_file_in_the_block_is_told(
+    path: Path, fence: SqliteFence, leader: FakeBearer, fail: Callable[[str, str], None]
+) -> None:
+    fail("SQLITE_IOERR_WRITE", "insert into t")
+    with pytest.raises(RequestFailed, match="made up"), fence.transaction(leader) as db:
+        db.execute("insert into t values (1)")
+    assert rows_of_t(path) == []
 
 
 def fill_the_disk(db: Transaction) -> None:
@@ -407,20 +427,47 @@ def test_h52_a_dead_holder_is_in_nobody_s_way(
     assert query(path, "select name from sqlite_master") == [("zkelect_fence",)]
 
 
-def test_where_the_system_tells_nothing_the_refusal_says_so(
+def refusal_of_busy(path: Path, leader: FakeBearer) -> str:
+    with pytest.raises(StoreBusy) as caught:
+        SqliteFence(path, domain="d", timeout=0.01).claim(leader)
+    return str(caught.value)
+
+
+LOCKS = """\
+1: POSIX  ADVISORY  WRITE 11 {file} 1073741825 1073741825
+1: -> POSIX  ADVISORY  WRITE 12 {file} 1073741825 1073741825
+2: POSIX  ADVISORY  READ 13 {file} 1073741826 1073742335
+3: POSIX  ADVISORY  WRITE 14 {file} 0 1073741823
+4: POSIX  ADVISORY  WRITE 15 {file} 1073742336 1073742336
+5: FLOCK  ADVISORY  WRITE 16 00:00:1 0 EOF
+6: OFDLCK ADVISORY  WRITE -1 {file} 0 EOF
+7: POSIX  ADVISORY  WRITE 18 {file} 0 EOF
+"""
+
+
+def test_of_all_locks_only_those_in_the_way_count(
     path: Path,
     fence: SqliteFence,
     leader: FakeBearer,
-    bearer: MakeBearer,
     monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    status = path.stat()
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}"
+    locks = LOCKS.format(file=f"{device}:{status.st_ino}")
+    monkeypatch.setattr("pathlib.Path.read_text", lambda *_, **__: locks)
+    with fence.transaction(leader):
+        assert "for process 11, 18." in refusal_of_busy(path, leader)
+
+
+def test_where_the_system_tells_nothing_the_refusal_says_so(
+    path: Path, fence: SqliteFence, leader: FakeBearer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_such_file(*_: Any, **__: Any) -> str:
         raise FileNotFoundError(errno.ENOENT, "no /proc here")
 
     monkeypatch.setattr("pathlib.Path.read_text", no_such_file)
-    impatient = SqliteFence(path, domain="d", timeout=0.01)
-    with fence.transaction(leader), pytest.raises(StoreBusy, match="could not be told"):
-        impatient.claim(bearer(6))
+    with fence.transaction(leader):
+        assert "for a process that could not be told" in refusal_of_busy(path, leader)
 
 
 # --- processes: order, crashes, and the control that must fail -------------------------------

@@ -17,6 +17,7 @@ from zkelect.cli.demo_log import DOMAIN, read
 from zkelect.cli.demo_processes import PROGRAM, Candidates
 from zkelect.cli.demo_report import Report, audit
 from zkelect.cli.demo_stage import DemoFailed, Stage
+from zkelect.cli.signals import Interruption
 from zkelect.session.clock import SystemClock
 from zkelect.stores import SqliteFence
 from zkelect.testing import LocalEnsemble, find_server
@@ -30,13 +31,18 @@ _now: Final = SystemClock().boottime
 
 
 def run(
-    screen: Screen, *, servers: int = 1, rest: float = 0.0, program: Sequence[str] = PROGRAM
+    screen: Screen,
+    *,
+    servers: int,
+    rest: float,
+    interruption: Interruption,
+    program: Sequence[str] = PROGRAM,
 ) -> Report:
     """Run the demo; when it does not end well, the logs of all processes are kept.
 
     :param servers: how many ZooKeeper servers, 1 or 3.
     :param rest: seconds to let pass after each step, for those who read along.
-    :param program: what Python runs as a candidate.
+    :param interruption: heeded at any time. :param program: what Python runs as a candidate.
     :returns: what was found; as promised only if it has no problems.
     :raises ServerNotFound: this machine has no ZooKeeper.
     :raises ServerFailed: it has one that does not start.
@@ -48,7 +54,8 @@ def run(
     with ensemble, _logging_to(ensemble.directory / "demo.log"):
         with closing(screen):
             screen.show(_ready(ensemble))
-            report = _perform(ensemble, screen, rest, program)
+            with interruption.deferred():
+                report = _perform(ensemble, screen, rest, interruption, program)
             screen.show(Event(kind="summary", at=_now(), facts=report.facts))
         if report.problems:
             ensemble.keep()
@@ -56,12 +63,21 @@ def run(
 
 
 def _perform(
-    ensemble: LocalEnsemble, screen: Screen, rest: float, program: Sequence[str]
+    ensemble: LocalEnsemble,
+    screen: Screen,
+    rest: float,
+    interruption: Interruption,
+    program: Sequence[str],
 ) -> Report:
     log = ensemble.directory / "log.sqlite"
     failures: list[str] = []
     with Candidates(NAMES, program=program, hosts=ensemble.hosts, log=log) as candidates:
-        stage = Stage(candidates=candidates, servers=ensemble.servers, screen=screen)
+        stage = Stage(
+            candidates=candidates,
+            servers=ensemble.servers,
+            screen=screen,
+            interruption=interruption,
+        )
         try:
             _play(stage, ensemble.hosts, rest)
         except (DemoFailed, zkelect.ZkelectError) as failure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 import zkelect
@@ -13,6 +14,7 @@ __all__ = ["Play"]
 
 _ROWS_EACH: Final = 3
 _LOOK_EVERY: Final = 0.05
+_ANSWER_WITHIN: Final = 1.0
 _WITHIN: Final = 30.0
 
 _now: Final = SystemClock().boottime
@@ -125,23 +127,30 @@ class Play:
     def _settle(self) -> None:
         """Wait until the leader writes, and all who are there stand in the queue."""
         self._stage.wait_leader(rows=_ROWS_EACH)
-        self._tell_queue()
-
-    def _tell_queue(self) -> None:
-        deadline = _now() + _WITHIN
-        while True:
-            leader = self._stage.wait_leader().name
-            queue = [candidate.name for candidate in self._election.candidates()]
-            if set(queue) == self._stage.present and queue[0] == leader:
-                break
-            if _now() > deadline:
-                raise DemoFailed(f"waited {_WITHIN:g} s in vain for all to stand: {queue}")
-            self._stage.listen(_now() + _LOOK_EVERY)
+        queue = [candidate.name for candidate in self._await_queue()]
         self._stage.tell("queued", queue=queue)
+
+    def _await_queue(self) -> tuple[zkelect.Candidate, ...]:
+        """Ask until all who are there stand in the queue, the leader first."""
+        deadline = _now() + _WITHIN
+        while _now() < deadline:
+            leader = self._stage.wait_leader().name
+            queue = self._queue()
+            names = [candidate.name for candidate in queue]
+            if set(names) == self._stage.present and names[0] == leader:
+                return queue
+            self._stage.listen(_now() + _LOOK_EVERY)
+        raise DemoFailed(f"waited {_WITHIN:g} s in vain for all to stand in the queue")
+
+    def _queue(self) -> tuple[zkelect.Candidate, ...]:
+        """Ask ZooKeeper; if it does not answer, the stage soon knows why."""
+        with suppress(zkelect.Unreachable):
+            return self._election.candidates(timeout=_ANSWER_WITHIN)
+        return ()
 
     def _list_watchers(self) -> None:
         """Ask who watches the leader's znode, or the queue as a whole."""
-        leader, *_ = self._election.candidates()
+        leader = self._await_queue()[0]
         addresses = [server.address for server in self._stage.servers]
         path = self._election.path
         found = watchers(addresses, path, f"{path}/{leader.node}")

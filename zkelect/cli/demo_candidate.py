@@ -108,7 +108,7 @@ class Scribe:
 
     def _append(self, leadership: zkelect.Leadership) -> None:
         row = append(self._fence, leadership, self._name)
-        _tell("committed", leadership, row=row)
+        _tell("committed", leadership, row=row.number, entry=row.entry)
 
     def _hold(self, leadership: zkelect.Leadership) -> None:
         """Stand between two transactions, and then write as if no time had passed."""
@@ -129,7 +129,7 @@ class Scribe:
             mark = str(refusal.mark)
             _tell("refused", token=str(token), mark=mark, domain=refusal.domain)
         else:
-            _tell("accepted", token=str(token), row=row)
+            _tell("accepted", token=str(token), row=row.number, entry=row.entry)
 
 
 def main(arguments: list[str], make_fence: type[SqliteFence] = SqliteFence) -> None:
@@ -147,7 +147,8 @@ def main(arguments: list[str], make_fence: type[SqliteFence] = SqliteFence) -> N
         scribe = Scribe(name, make_fence(Path(log), domain=DOMAIN), orders)
         if orders.next() == "stand":
             _tell("stood")
-            election.run_forever(scribe.lead, stop=orders.quit)
+            with suppress(zkelect.NotElected):  # told to quit while it waited
+                election.run_forever(scribe.lead, stop=orders.quit)
 
 
 def _tell(kind: str, leadership: zkelect.Leadership | None = None, **facts: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -23,19 +24,26 @@ _TABLE: Final = """
     CREATE TABLE IF NOT EXISTS log (
         number INTEGER PRIMARY KEY,
         token TEXT NOT NULL,
-        name TEXT NOT NULL
+        name TEXT NOT NULL,
+        entry TEXT NOT NULL
     )"""
-
-_ROWS: Final = "SELECT number, token, name FROM log ORDER BY number"
+_APPEND: Final = "INSERT INTO log (token, name, entry) VALUES (?, ?, ?)"
+_ROWS: Final = "SELECT number, token, name, entry FROM log ORDER BY number"
 
 
 @attrs.frozen
 class Row:
-    """One row: its number in commit order, and the token and name it was written with."""
+    """One row.
+
+    :ivar number: its place in the order of the commits. :ivar token: its writer's.
+    :ivar name: its writer's. :ivar entry: what was written, different each time: a number that
+        was lost is given again, and the next row would pass for the lost one.
+    """
 
     number: int
     token: Token
     name: str
+    entry: str
 
 
 def open_log(fence: SqliteFence, claimant: Claimant) -> None:
@@ -48,19 +56,19 @@ def open_log(fence: SqliteFence, claimant: Claimant) -> None:
         log.execute(_TABLE)
 
 
-def append(fence: SqliteFence, claimant: Claimant, name: str) -> int:
-    """Append a row and return its number, once it is durable.
+def append(fence: SqliteFence, claimant: Claimant, name: str) -> Row:
+    """Append a row and return it, once it is durable.
 
     :param claimant: a leadership, or a bare token as a service gets it over the wire.
     :raises LeadershipLost: the lease is over; the file was not even opened.
     :raises Fenced: a later leader has claimed the log; nothing was written.
     """
     token = claimant if isinstance(claimant, Token) else claimant.token
+    entry = secrets.token_hex(4)
     with fence.transaction(claimant) as log:
-        row = log.execute("INSERT INTO log (token, name) VALUES (?, ?)", (str(token), name))
-        number = row.lastrowid
+        number = log.execute(_APPEND, (str(token), name, entry)).lastrowid
     assert number is not None  # an INSERT has one
-    return number
+    return Row(number, token, name, entry)
 
 
 def read(path: Path) -> tuple[Row, ...]:
@@ -70,4 +78,4 @@ def read(path: Path) -> tuple[Row, ...]:
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:
         made = file.execute("SELECT 1 FROM sqlite_master WHERE name = 'log'").fetchone()
         rows = file.execute(_ROWS).fetchall() if made else []
-    return tuple(Row(number, Token.parse(token), name) for number, token, name in rows)
+    return tuple(Row(number, Token.parse(token), *rest) for number, token, *rest in rows)

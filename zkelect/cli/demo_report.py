@@ -161,7 +161,7 @@ def _successions(events: Iterable[Event], terms: Iterable[Term]) -> Iterator[tup
 
 
 def _acknowledged(event: Event) -> Row:
-    return Row(event["row"], event.token, event.name)
+    return Row(event["row"], event.token, event.name, event["entry"])
 
 
 def _falling(rows: Iterable[Row]) -> Iterator[int]:

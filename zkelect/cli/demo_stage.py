@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Protocol
 
 import attrs
 
 from zkelect.cli.demo_event import Event, Screen
 from zkelect.cli.demo_processes import Candidates
+from zkelect.cli.signals import Interruption
 from zkelect.session.clock import SystemClock
-from zkelect.testing import LocalServer
 from zkelect.token import Token
 
 __all__ = ["DemoFailed", "Reign", "Stage"]
@@ -21,6 +22,17 @@ _WITHIN: Final = 30.0
 _LOOK_EVERY: Final = 0.1
 
 _now: Final = SystemClock().boottime
+
+
+class Server(Protocol):
+    """What is looked at of a server."""
+
+    @property
+    def running(self) -> bool:
+        """Whether its process exists."""
+
+    address: str
+    log_path: Path
 
 
 class DemoFailed(Exception):
@@ -44,18 +56,24 @@ class Stage:
     """The candidates, the servers, and what has happened so far.
 
     :param candidates: their processes. :param servers: if one ends, the demo ends.
-    :param screen: is shown each event.
+    :param screen: is shown each event. :param interruption: looked at while it hears.
     :ivar events: everything that happened so far. :ivar reign: None while nobody leads.
     """
 
     def __init__(
-        self, *, candidates: Candidates, servers: Collection[LocalServer], screen: Screen
+        self,
+        *,
+        candidates: Candidates,
+        servers: Collection[Server],
+        screen: Screen,
+        interruption: Interruption,
     ) -> None:
         self.candidates: Final = candidates
         self.servers: Final = servers
         self.events: Final[list[Event]] = []
         self.reign: Reign | None = None
         self._screen = screen
+        self._interruption = interruption
         self._dismissed: set[str] = set()
         self._killed: set[str] = set()
 
@@ -140,6 +158,7 @@ class Stage:
     def _hear(self, until: float) -> Event | None:
         left = max(min(until - _now(), _LOOK_EVERY), 0.0)
         event = self.candidates.hear(left)
+        self._interruption.check()
         self._check_servers()
         if event is not None:
             self.note(event)

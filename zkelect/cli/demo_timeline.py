@@ -79,9 +79,9 @@ class Timeline:
         """Of a term's rows only the first; of a refused leader's end nothing more."""
         match event.kind:
             case "committed":
-                return event["token"] != self._writing
+                return str(event["token"]) != self._writing
             case "lost":
-                return event["token"] != self._refused
+                return str(event["token"]) != self._refused
         return True
 
     def _remember(self, event: Event) -> None:

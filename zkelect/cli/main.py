@@ -20,7 +20,7 @@ from zkelect.cli.demo_event import Screen
 from zkelect.cli.demo_json import JsonLines
 from zkelect.cli.demo_timeline import Timeline
 from zkelect.cli.installing import explain_missing, install_with_progress
-from zkelect.cli.signals import Interrupted, interruptible
+from zkelect.cli.signals import Interrupted, Interruption
 from zkelect.testing import InstallFailed, ServerFailed, ServerNotFound
 
 __all__ = ["command"]
@@ -84,11 +84,15 @@ def demo(install: bool, servers: str, as_json: bool) -> None:
       69   no ZooKeeper server was found, or it did not start
       130  interrupted; nothing is left running
     """  # noqa: D301 - click looks for the character itself, to leave the lines as they are
-    with interruptible(), _telling_failures():
+    with Interruption() as interruption, _telling_failures():
         if install:
             install_with_progress(Console(stderr=True))
-        rest = 0.0 if as_json else _REST
-        report = run(_screen(as_json), servers=int(servers), rest=rest)
+        report = run(
+            _screen(as_json),
+            servers=int(servers),
+            rest=0.0 if as_json else _REST,
+            interruption=interruption,
+        )
     if as_json:
         for problem in report.problems:
             _tell(problem)

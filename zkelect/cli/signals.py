@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
-from typing import Final
+from types import FrameType, TracebackType
+from typing import Any, Final, Self
 
-__all__ = ["Interrupted", "interruptible"]
+__all__ = ["Interrupted", "Interruption"]
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -21,23 +21,66 @@ class Interrupted(SystemExit):
         super().__init__(128 + signum)
 
 
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Raise :class:`Interrupted` in the block at the first signal, and ignore those after it.
+class Interruption:
+    """Raises :class:`Interrupted` in its block at the first signal, and ignores those after it.
 
     What is stopped then is stopped undisturbed, also by an impatient second Ctrl-C. A signal
-    that was ignored before (nohup) stays ignored. Main thread only.
+    that was ignored before (nohup) stays ignored. Main thread only::
+
+        with Interruption() as interruption:
+            ...  # may raise Interrupted anywhere
+            with interruption.deferred():
+                ...  # only this may: interruption.check()
     """
-    heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    former = {number: signal.signal(number, _interrupt) for number in heeded}
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
+
+    def __init__(self) -> None:
+        self._signal: int | None = None
+        self._deferred = False
+        self._former: dict[int, Callable[[int, FrameType | None], Any] | int | None] = {}
+
+    def __enter__(self) -> Self:
+        """Heed the signals from now on."""
+        for number in _SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._former[number] = signal.signal(number, self._heed)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave the signals to whom they were before."""
+        for number, handler in self._former.items():
             signal.signal(number, handler)
 
+    @contextmanager
+    def deferred(self) -> Iterator[None]:
+        """Raise only where :meth:`check` is called, and at the end of the block.
 
-def _interrupt(signum: int, _: FrameType | None) -> None:
-    for number in _SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    raise Interrupted(signum)
+        For code that an exception must not hit at any point: locks that are taken by hand; kazoo,
+        which swallows what is raised while it hands a request over (a bare ``except`` in
+        ``KazooClient._call``), so that every tenth Ctrl-C or so was lost.
+        """
+        self._deferred = True
+        try:
+            yield
+        finally:
+            self._deferred = False
+        self.check()
+
+    def check(self) -> None:
+        """Raise if there was a signal.
+
+        :raises Interrupted: there was.
+        """
+        if self._signal is not None:
+            raise Interrupted(self._signal)
+
+    def _heed(self, signum: int, _: FrameType | None) -> None:
+        for number in self._former:
+            signal.signal(number, signal.SIG_IGN)
+        self._signal = signum
+        if not self._deferred:
+            self.check()

@@ -39,8 +39,8 @@ class HoldDown:
         """
         recent = tuple(end for end in self._ends if at - end <= _WINDOW * self.timeout)
         self._ends = (*recent, at)[-_INVOLUNTARY_LIMIT:] if involuntary else recent
-        crowded = len(self._ends) >= _INVOLUNTARY_LIMIT
-        self._failures = self._failures + 1 if unprepared or crowded else 0
+        flapping = involuntary and len(self._ends) >= _INVOLUNTARY_LIMIT
+        self._failures = self._failures + 1 if unprepared or flapping else 0
 
     def wait(self, jitter: float, *, others: bool) -> float:
         """Return how long to wait before standing again, seconds.
@@ -56,4 +56,5 @@ class HoldDown:
         """Full jitter below a doubling ceiling, so that failing candidates spread."""
         if self._failures == 0:
             return 0.0
-        return min(FIRST_BACKOFF * 2.0 ** (self._failures - 1), LONGEST_BACKOFF)
+        doublings = min(self._failures - 1, 63)  # a float overflows at 1024 of them
+        return min(FIRST_BACKOFF * 2.0**doublings, LONGEST_BACKOFF)

@@ -25,10 +25,11 @@ def adopt(s: State, event: ev.Created) -> Step:
     entry = s.dialect.parse(event.node)
     if entry is None or event.owner != s.session_id:
         return s, ()
-    if entry.exhausted:
-        return give_up(evolve(s, node=entry, sent=False), SequenceExhausted(s.path, entry.node))
     s = evolve(s, node=entry, czxid=event.czxid, sent=False)
-    return evolve(s, doomed=s.doomed - {entry.node}), ()  # a re-made parent counts from 0 again
+    s = evolve(s, doomed=s.doomed - {entry.node})  # a parent made anew counts from 0 again
+    if entry.exhausted:
+        return give_up(s, SequenceExhausted(s.path, entry.node))
+    return s, ()
 
 
 def make_parent(s: State, _: ev.ParentMissing) -> Step:

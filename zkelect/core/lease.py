@@ -62,6 +62,8 @@ def patience_of(timeout: float) -> float:
 
 @attrs.define
 class _Probe:
+    """One link of the chain; ``base`` is when f of it was sent."""
+
     asked: float
     answered: float | None = None
     base: float = -math.inf
@@ -123,11 +125,15 @@ class Lease:
         """Note that the probe under way was committed, every item of it.
 
         :param at: instant read after its answer.
+        :raises ValueError: no probe is under way on this connection.
         """
-        probe = self._probes[-1]
+        if not self.pending:
+            raise ValueError("no probe is under way")
+        probe, touched = self._probes[-1], self._touched()
         probe.answered = at
-        probe.base = self._base()
-        self.deadline = max(self.deadline, self._from(probe.base))
+        probe.base = self._connected if touched is None else touched.asked
+        base = touched.base if touched is not None and self._hops == 2 else probe.base
+        self.deadline = max(self.deadline, self._from(base))
 
     def discard(self) -> None:
         """Forget the probe under way: it failed, so it is no link of the chain."""
@@ -151,19 +157,19 @@ class Lease:
         return bool(self._probes) and self._probes[-1].answered is None
 
     def _from(self, base: float) -> float:
+        if math.isinf(self.timeout):
+            return -math.inf  # nobody told the timeout, or the lease is void
         return base + _RATE * self.timeout - _MARGIN
 
-    def _base(self) -> float:
+    def _touched(self) -> _Probe | None:
         """Find f(k), the youngest probe whose touch has surely reached the leader."""
         probes = self._probes
         if len(probes) < 4:
-            return self._connected
+            return None
         limit = probes[-3].asked - self.span
         while len(probes) > 4 and _answered_by(probes[1], limit):
             probes.popleft()  # f never falls, so what is older is not needed again
-        if not _answered_by(probes[0], limit):
-            return self._connected
-        return probes[0].asked if self._hops == 1 else probes[0].base
+        return probes[0] if _answered_by(probes[0], limit) else None
 
 
 def _answered_by(probe: _Probe, limit: float) -> bool:

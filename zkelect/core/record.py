@@ -7,6 +7,7 @@ that could outgrow a float travel inside the token's hex text.
 from __future__ import annotations
 
 import json
+import re
 from enum import StrEnum
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from zkelect.token import Token
 
 __all__ = [
     "HISTORY_LENGTH",
+    "HISTORY_SIZE",
     "RECORD_SUFFIX",
     "Record",
     "Term",
@@ -32,7 +34,14 @@ __all__ = [
 ]
 
 HISTORY_LENGTH: Final = 100
+HISTORY_SIZE: Final = 2**18
+"""The most bytes of history: with long names a hundred terms would pass what a server
+takes in one request (jute.maxbuffer, 1 MB), and it closes the connection then."""
+
 RECORD_SUFFIX: Final = ".zkelect"
+_UUID: Final = re.compile(r"[0-9a-f]{32}")
+_text: Final = attrs.validators.instance_of(str)
+_instant: Final = attrs.validators.instance_of((int, float))
 
 
 class TermPhase(StrEnum):
@@ -72,14 +81,14 @@ class Term:
     """
 
     token: Token
-    node: str
-    name: str
-    address: str = ""
+    node: str = attrs.field(validator=_text)
+    name: str = attrs.field(validator=_text)
+    address: str = attrs.field(default="", validator=_text)
     phase: TermPhase = TermPhase.SERVING
-    since: float = 0.0
-    count: int = 1
-    ended: float | None = None
-    reason: str | None = None
+    since: float = attrs.field(default=0.0, validator=_instant)
+    count: int = attrs.field(default=1, validator=attrs.validators.instance_of(int))
+    ended: float | None = attrs.field(default=None, validator=attrs.validators.optional(_instant))
+    reason: str | None = attrs.field(default=None, validator=attrs.validators.optional(_text))
 
 
 def record_path(path: str) -> str:
@@ -96,12 +105,14 @@ def encode_record(record: Record) -> bytes:
 
 
 def decode_record(data: bytes, version: int) -> Record | None:
-    """Read a record; None when the bytes are not one."""
+    """Read a record; None when the bytes are not one, or no token can be made of it."""
     fields = _load(data)
     if not isinstance(fields, dict):
         return None
     uuid, generation = fields.get("uuid"), fields.get("generation")
-    if not (isinstance(uuid, str) and len(uuid) == 32 and isinstance(generation, int)):
+    if not isinstance(uuid, str) or _UUID.fullmatch(uuid) is None:
+        return None
+    if type(generation) is not int or not 0 <= generation < 2**32:
         return None
     return Record(uuid=uuid, generation=generation, version=version)
 
@@ -117,8 +128,14 @@ def decode_term(data: bytes) -> Term | None:
 
 
 def encode_history(history: tuple[Term, ...]) -> bytes:
-    """Return the history, oldest first, as the bytes of its znode."""
-    return _dump([_fields_of(term) for term in history])
+    """Return the history, oldest first, as the bytes of its znode.
+
+    The oldest terms are left out when it would be too large.
+    """
+    rows = [_dump(_fields_of(term)) for term in history]
+    while sum(map(len, rows)) + len(rows) + 1 > HISTORY_SIZE:
+        del rows[0]
+    return b"[" + b",".join(rows) + b"]"
 
 
 def decode_history(data: bytes) -> tuple[Term, ...]:
@@ -157,5 +174,5 @@ def _dump(fields: Any) -> bytes:
 def _load(data: bytes) -> Any:
     try:
         return json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

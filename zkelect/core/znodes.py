@@ -58,7 +58,7 @@ class Dialect:
 
         Java pads with ``%010d``: a negative number has nine or ten digits.
         """
-        match = re.fullmatch(rf"(.*){re.escape(self.infix)}(-\d{{9,10}}|\d{{10}})", child)
+        match = re.fullmatch(rf"(.*){re.escape(self.infix)}(-?[0-9]{{10}}|-[0-9]{{9}})", child)
         if match is None:
             return None
         return Entry(node=child, sequence=int(match[2]), uuid=match[1])

@@ -78,8 +78,8 @@ def parse_acl(acl: Sequence[str] | None, auth: Digest | Sasl | None) -> list[ACL
 
 def _acl_entry(entry: str) -> ACL:
     scheme, _, rest = entry.partition(":")
-    identity, _, permissions = rest.rpartition(":")
-    if not scheme or not permissions or set(permissions) - set(_PERMISSIONS):
+    identity, colon, permissions = rest.rpartition(":")
+    if not (scheme and colon and permissions) or set(permissions) - set(_PERMISSIONS):
         raise InvalidArgument("acl", entry, f"the form is {_ACL_FORM}")
     return ACL(sum(_PERMISSIONS[letter] for letter in set(permissions)), Id(scheme, identity))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ __all__ = ["DEFAULT_PORT", "Hosts", "parse"]
 DEFAULT_PORT: Final = 2181
 _FORM: Final = "the form is 'zk1:2181,zk2:2181,zk3:2181/chroot', IPv6 as '[::1]:2181'"
 _SCHEMES: Final = ("zk://", "zookeeper://")
+_LETTERS: Final = re.compile(r"[\w.:%\[\]-]+")  # of a server; urlsplit passes over some others
 
 
 @attrs.frozen(kw_only=True)
@@ -58,16 +60,20 @@ def _server(server: str, hosts: str) -> tuple[str, int]:
         host, port = parts.hostname, parts.port
     except ValueError as error:
         raise InvalidArgument("hosts", hosts, f"{error} in {server!r}; {_FORM}") from error
-    if not host or "@" in server or " " in server or server.endswith(":"):
+    if not host or port == 0 or server.endswith(":") or _LETTERS.fullmatch(server) is None:
         raise InvalidArgument("hosts", hosts, f"{server!r} is no host with a port; {_FORM}")
     return host, DEFAULT_PORT if port is None else port
 
 
 def _chroot(chroot: str, hosts: str) -> str:
     parts = chroot.rstrip("/").split("/") if chroot.rstrip("/") else []
-    if any(part in ("", ".", "..") or part != part.strip() for part in parts):
+    if not all(_is_node_name(part) for part in parts):
         raise InvalidArgument("hosts", hosts, f"the chroot is no znode path; {_FORM}")
     return "".join(f"/{part}" for part in parts)
+
+
+def _is_node_name(part: str) -> bool:
+    return part not in ("", ".", "..") and part == part.strip() and part.isprintable()
 
 
 def _bracketed(host: str) -> str:
