@@ -42,6 +42,7 @@ def test_h38_close_while_the_answer_to_a_create_is_under_way(
     closes: Callable[[zkelect.Session], None],
     eventually: Callable[[Callable[[], object], str], None],
 ) -> None:
+    cast("earlier").election.run(lambda _: None)  # so that the parent is there
     a = cast("A")
     creates = a.forwarder.requests["create2"]
     a.forwarder.cut("replies")
@@ -62,9 +63,8 @@ def test_h38_close_while_a_create_is_on_its_way_to_a_server_that_stands_still(
     closes: Callable[[zkelect.Session], None],
     eventually: Callable[[Callable[[], object], str], None],
 ) -> None:
+    cast("earlier", server=doomed.hosts).election.run(lambda _: None)
     a = cast("A", server=doomed.hosts)
-    with zkelect.connect(doomed.hosts, session_timeout=T, tick_time=0.2) as session:
-        zkelect.Election(session, path).run(lambda _: None)  # so that the parent is there
     creates = a.forwarder.requests["create2"]
     doomed.servers[0].pause()
     standing = campaign(a.election)
@@ -164,8 +164,8 @@ def test_h38_close_twice_and_by_two_at_a_time(
     a.diary.wait("deposed")
     a.diary.assert_paired()
     uses: tuple[Callable[[], Any], ...] = (
-        a.election.start,
         a.election.leader,
+        a.election.candidates,
         a.session.__enter__,
         lambda: a.election.run(lambda _: None),
         lambda: zkelect.Election(a.session, path),

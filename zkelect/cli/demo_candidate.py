@@ -94,7 +94,11 @@ class Scribe:
             _tell("claimed", leadership)
             self._write(leadership)
         except zkelect.LeadershipLost as lost:
-            _tell("lost", token=str(lost.token), reason=lost.reason)
+            kind = "resigned" if lost.reason == zkelect.Reason.RESIGNED else "lost"
+            _tell(kind, token=str(lost.token), reason=lost.reason)
+            raise
+        except BaseException:  # to leave the body is to resign, whatever the cause
+            _tell("resigned", token=str(leadership.token))
             raise
 
     def _write(self, leadership: zkelect.Leadership) -> None:

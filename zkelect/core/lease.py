@@ -151,6 +151,13 @@ class Lease:
         lease.timeout = self.timeout
         return lease
 
+    def stale(self, at: float) -> bool:
+        """Whether the next answer proves nothing: the chain is young, its connection old.
+
+        A new connection would prove more with its first probe than this one with many.
+        """
+        return len(self._probes) < 4 and at >= self._from(self._connected)
+
     @property
     def pending(self) -> bool:
         """Whether a probe is under way."""

@@ -61,6 +61,7 @@ class ObservedSocket:
         self.started = started
         self.server = server
         self.welcome: wire.ConnectResponse | None = None
+        self.was_shut = False
 
     def __getattr__(self, name: str) -> Any:
         """Everything else is the socket's own; ``pending`` exists on TLS ones only."""
@@ -103,6 +104,7 @@ class ObservedSocket:
 
     def shut(self) -> None:
         """Make both sides see the end of this connection; kazoo then tries another one."""
+        self.was_shut = True
         with contextlib.suppress(OSError):  # it was closed in the meantime
             self._inner.shutdown(socket.SHUT_RDWR)
 
@@ -153,6 +155,11 @@ class ObservedHandler(SequentialThreadingHandler):
         """Drop the present connection, if there is one; the session itself goes on."""
         if self.current is not None:
             self.current.shut()
+
+    @property
+    def shutting(self) -> bool:
+        """Whether the present connection was dropped by us, and no other one is there yet."""
+        return self.current is not None and self.current.was_shut
 
     def overdue(self, now: float) -> bool:
         """Whether a dialled server has kept silent for too long."""

@@ -14,6 +14,7 @@ from kazoo.protocol.states import KeeperState
 from zkelect.errors import InvalidArgument
 from zkelect.session.clock import Clock
 from zkelect.session.handler import ObservedHandler, Observer
+from zkelect.session.kazoolog import KazooLog
 
 __all__ = ["AdoptedLink", "Link", "OwnedLink"]
 
@@ -81,6 +82,7 @@ class OwnedLink(Link):
                 hosts=hosts,
                 timeout=session_timeout,
                 handler=self.handler,
+                logger=KazooLog(lambda: self.handler.shutting),
                 connection_retry={
                     "max_tries": -1,
                     "delay": 0.05,

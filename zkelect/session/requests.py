@@ -25,6 +25,7 @@ from zkelect.session.terms import history_path, term_path
 __all__ = ["Ensemble", "Requests"]
 
 _log: Final = logging.getLogger("zkelect.session")
+_news: Final = logging.getLogger("zkelect")
 
 
 class Ensemble(Protocol):
@@ -60,6 +61,7 @@ class Requests:
         self._dialect = dialect
         self._identity = identity
         self._feed = feed
+        self._uuid = ""
         self._known: Record | None = None
         self._watching: set[str] = set()
 
@@ -71,6 +73,7 @@ class Requests:
 
     def create(self, effect: ev.Create) -> None:
         """Make the candidate; Create2 tells its czxid and owner."""
+        self._uuid = effect.uuid
         prefix = self._dialect.prefix(effect.uuid)
 
         def done(answer: Any) -> None:
@@ -176,8 +179,11 @@ class Requests:
         def done(answer: Any) -> None:
             if _is(answer, Fault.DENIED):
                 self._gateway.exists(path, seen, watch=(self, heard))
+            elif isinstance(answer, Failure):
+                seen(answer)
             else:
-                seen(answer if isinstance(answer, Failure) else answer[1])
+                self._recognize(effect.node, answer[0])
+                seen(answer[1])
 
         def seen(answer: Stat | Failure | None) -> None:
             if answer is None or _is(answer, Fault.NO_NODE):
@@ -188,6 +194,17 @@ class Requests:
                 self._watched(effect, answer)
 
         self._gateway.get(path, done, watch=(self, heard))
+
+    def _recognize(self, node: str, identity: bytes) -> None:
+        """Say so when our predecessor has our name: most often it is our own past."""
+        if identity == self._identity and not node.startswith(self._uuid):
+            _news.warning(
+                "%s: %s stands behind %s, which has the same name: an earlier life of ours, "
+                "gone when its session times out, or another candidate; a name is only a label",
+                self._path,
+                identity.decode("utf-8", "backslashreplace")[:80],
+                node,
+            )
 
     def _watched(self, effect: ev.Watch, stat: Stat) -> None:
         self._feed(

@@ -76,6 +76,7 @@ class Session:
         self.timeout = session_timeout
         self.session_id: int | None = None
         self.connected = False
+        self.connected_at = -math.inf
         self._zxid = 0
         self.causes: dict[str, Exception] = {}
         self.fatal: ZkelectError | None = None
@@ -296,7 +297,7 @@ class Session:
         if not resumed:
             self.lease = self._new_lease()
             self._zxid = 0  # another session may be of an ensemble that went back
-        self.session_id, self.connected = session_id, True
+        self.session_id, self.connected, self.connected_at = session_id, True, self.now()
         self.chain(started, timeout)
         self.timeout = self.lease.timeout
         for driver in tuple(self.roster.standing):

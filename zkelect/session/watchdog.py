@@ -32,8 +32,7 @@ class Watchdog:
             self._distrust()
         if now >= session.lease.deadline:
             self._lapse()
-        if session.link.overdue(now) or self._silent(now):
-            session.link.shut()
+        self._renew(now)
         session.pool.watch(now, session.timeout)
         due = session.prober.due(now)
         return min(due, session.lease.deadline) if session.roster.leading else due
@@ -43,12 +42,36 @@ class Watchdog:
         for driver in tuple(self._session.roster.leading):
             driver.end_term(Reason.LAPSED)
 
+    def _renew(self, now: float) -> None:
+        """Drop a connection that is worse than a new one; the session goes on."""
+        session = self._session
+        for worse, why in (
+            (session.link.overdue, "the server took the connection and keeps silent"),
+            (self._silent, "the server owes an answer for too long"),
+            (self._cold, "a new one gives the first candidate its lease sooner"),
+        ):
+            if worse(now):
+                _log.info("%s: dropping the connection: %s", session.hosts, why)
+                session.link.shut()
+                return
+
     def _silent(self, now: float) -> bool:
         """Whether the server has owed us an answer for so long that the link counts as dead."""
         since = self._session.gateway.silent_since()
         if since is None or not self._session.connected:
             return False
         return now - since > patience_of(self._session.timeout)
+
+    def _cold(self, now: float) -> bool:
+        """Whether a candidate is first and a new connection gives it its lease sooner.
+
+        A connection that was slow to come is kept: the next one would be no better.
+        """
+        session = self._session
+        if not session.roster.first or not session.connected:
+            return False
+        settled = now - session.connected_at > session.timeout / 4
+        return settled and session.lease.stale(now)
 
     def _distrust(self) -> None:
         """The machine slept: nothing proven before counts, and the chain starts anew."""

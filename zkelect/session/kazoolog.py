@@ -1,0 +1,36 @@
+"""What kazoo says, passed on with care: no secrets, and no alarm at what we did ourselves."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["KazooLog"]
+
+
+class KazooLog(logging.LoggerAdapter[logging.Logger]):
+    """The logger of one kazoo client, ``zkelect.kazoo``.
+
+    :param expected: whether the connection was dropped on purpose; then what kazoo says
+        of it is no warning.
+    """
+
+    def __init__(self, expected: Callable[[], bool]) -> None:
+        super().__init__(logging.getLogger("zkelect.kazoo"), {})
+        self._expected = expected
+
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        """Log, unless kazoo shows session passwords on that level (below DEBUG)."""
+        if level < logging.DEBUG:
+            return
+        if level == logging.WARNING and self._expected():
+            level = logging.DEBUG
+        super().log(level, msg, *map(_without_secret, args), **kwargs)
+
+
+def _without_secret(argument: object) -> object:
+    """kazoo logs the requests it sends at DEBUG, credentials and all."""
+    scheme = getattr(argument, "scheme", None)
+    secret = hasattr(argument, "auth") or hasattr(argument, "challenge")
+    return f"{type(argument).__name__}(scheme={scheme!r})" if secret else argument
