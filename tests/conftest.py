@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,3 +18,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write tests/stories/*.txt anew as they go now; read the diff before you commit it",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """On a busy machine an example may take any time: hypothesis must not judge by it."""
+    if config.getoption("--hypothesis-profile", None) is None and find_spec("hypothesis"):
+        from hypothesis import settings
+
+        settings.register_profile("untimed", deadline=None)
+        settings.load_profile("untimed")

@@ -10,14 +10,14 @@ __all__ = ["KazooLog"]
 
 
 class KazooLog(logging.LoggerAdapter[logging.Logger]):
-    """The logger of one kazoo client, ``zkelect.kazoo``.
+    """What one kazoo client logs to, in front of its usual ``kazoo.client``.
 
     :param expected: whether the connection was dropped on purpose; then what kazoo says
         of it is no warning.
     """
 
     def __init__(self, expected: Callable[[], bool]) -> None:
-        super().__init__(logging.getLogger("zkelect.kazoo"), {})
+        super().__init__(logging.getLogger("kazoo.client"), {})
         self._expected = expected
 
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:

@@ -40,8 +40,8 @@ from zkelect.session.watchdog import Watchdog
 __all__ = ["Session"]
 
 _log: Final = logging.getLogger("zkelect.session")
-_LEAST_CLOSE: Final = 2.0
-"""Seconds that the close of a session gets at least: it is queued behind our deletes."""
+_CLOSE_TIMEOUT: Final = 2.0
+"""Seconds for the servers to answer a close, which is queued behind our deletes."""
 _OPEN: Final = weakref.WeakSet["Session"]()
 
 
@@ -201,7 +201,8 @@ class Session:
             self.changed.wait_for(self._all_left, patience if idle and self.connected else 0.0)
             self.lease.void()
             self._ticker.stop()
-        self.link.stop(release=idle, timeout=max(patience, _LEAST_CLOSE))
+            release = idle and self.connected
+        self.link.stop(release=release, timeout=_CLOSE_TIMEOUT if timeout is None else timeout)
         self._ticker.join(patience)
         self.pool.close()
         _OPEN.discard(self)
