@@ -1,0 +1,152 @@
+"""TLS: who does not prove its name is refused at once, with the reason OpenSSL gave."""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import zkelect
+
+if TYPE_CHECKING:
+    from access.conftest import Fortress, Keys
+
+    from zkelect.testing import LocalEnsemble
+
+Connect = "Callable[..., zkelect.Session]"
+Refused = "Callable[..., Any]"
+
+
+def assert_refused(error: zkelect.TlsFailed, port: int, cause: str) -> None:
+    assert isinstance(error, zkelect.Unreachable)
+    assert error.host.endswith(f":{port}")
+    assert cause in error.cause
+    assert error.host in str(error)
+    assert error.cause in str(error)
+
+
+def test_a_whole_campaign(connect: Connect, fortress: Fortress, keys: Keys, path: str) -> None:
+    session = connect(fortress.named, tls=zkelect.Tls(ca=keys.ca))
+    election = zkelect.Election(session, path, name="a")
+    with election.campaign(timeout=30.0) as leadership:
+        before = leadership.deadline
+        while leadership.deadline == before:  # the lease is renewed over TLS too
+            assert not leadership.wait_lost(0.01)
+        leader = election.leader()
+        assert leader is not None
+        assert (leader.name, leader.token) == ("a", leadership.check())
+    assert election.candidates() == ()
+
+
+def test_with_a_certificate_of_our_own(
+    connect: Connect, fortress: Fortress, keys: Keys
+) -> None:
+    both = keys.folder
+    tls = zkelect.Tls(
+        ca=keys.ca, certfile=str(both / "client.crt"), keyfile=str(both / "client.key")
+    )
+    assert connect(fortress.named, tls=tls).connected
+    assert connect(fortress.named, tls=zkelect.Tls(ca=keys.ca, certfile=keys.client)).connected
+
+
+def test_a_wrong_authority(
+    connect: Connect, fortress: Fortress, keys: Keys, refused: Refused
+) -> None:
+    tls = zkelect.Tls(ca=keys.stranger)
+    error = refused(zkelect.TlsFailed, lambda: connect(fortress.named, tls=tls))
+    assert_refused(error, fortress.port, "unable to get local issuer certificate")
+    assert isinstance(error.__cause__, ssl.SSLCertVerificationError)
+
+
+def test_the_authorities_of_the_system_when_none_is_given(
+    connect: Connect,
+    fortress: Fortress,
+    keys: Keys,
+    refused: Refused,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refused(zkelect.TlsFailed, lambda: connect(fortress.named, tls=zkelect.Tls()))
+    monkeypatch.setenv("SSL_CERT_FILE", keys.ca)
+    assert connect(fortress.named, tls=zkelect.Tls()).connected
+
+
+def test_only_the_authority_that_was_given(
+    connect: Connect,
+    fortress: Fortress,
+    keys: Keys,
+    refused: Refused,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever names an authority does not want those of the system beside it."""
+    monkeypatch.setenv("SSL_CERT_FILE", keys.ca)
+    tls = zkelect.Tls(ca=keys.stranger)
+    error = refused(zkelect.TlsFailed, lambda: connect(fortress.named, tls=tls))
+    assert_refused(error, fortress.port, "unable to get local issuer certificate")
+
+
+def test_a_wrong_host_name(
+    connect: Connect, fortress: Fortress, keys: Keys, refused: Refused
+) -> None:
+    tls = zkelect.Tls(ca=keys.ca)
+    error = refused(zkelect.TlsFailed, lambda: connect(fortress.unnamed, tls=tls))
+    assert_refused(error, fortress.port, "certificate is not valid for '127.0.0.1'")
+    assert isinstance(error.__cause__, ssl.SSLCertVerificationError)
+
+
+def test_a_wrong_host_name_that_is_not_asked_for(
+    connect: Connect, fortress: Fortress, keys: Keys, refused: Refused
+) -> None:
+    assert connect(fortress.unnamed, tls=zkelect.Tls(ca=keys.ca, check_hostname=False)).connected
+    tls = zkelect.Tls(ca=keys.stranger, check_hostname=False)  # the authority always is
+    refused(zkelect.TlsFailed, lambda: connect(fortress.unnamed, tls=tls))
+
+
+def test_one_server_with_a_wrong_name_among_good_ones(
+    connect: Connect, fortress: Fortress, keys: Keys
+) -> None:
+    hosts = f"{fortress.unnamed},{fortress.named}"
+    for _ in range(8):  # kazoo shuffles them
+        connect(hosts, tls=zkelect.Tls(ca=keys.ca)).close()
+
+
+def test_tls_on_a_plain_port(
+    connect: Connect, zookeeper: LocalEnsemble, keys: Keys, refused: Refused
+) -> None:
+    port = int(zookeeper.hosts.rpartition(":")[2])
+    tls = zkelect.Tls(ca=keys.ca)
+    error = refused(zkelect.TlsFailed, lambda: connect(zookeeper.hosts, tls=tls))
+    assert error.host == f"127.0.0.1:{port}"
+    assert isinstance(error.__cause__, (ssl.SSLError, OSError))
+
+
+def test_no_tls_on_a_tls_port(connect: Connect, fortress: Fortress, refused: Refused) -> None:
+    error = refused(zkelect.TlsFailed, lambda: connect(fortress.named))
+    assert_refused(error, fortress.port, "speaks TLS")
+    assert "tls=" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("argument", "options"),
+    [
+        ("ca", {"ca": "none"}),
+        ("ca", {"ca": "text"}),
+        ("certfile", {"certfile": "none"}),
+        ("certfile", {"certfile": "none", "keyfile": "client"}),
+        ("certfile", {"certfile": "ca", "keyfile": "client"}),
+    ],
+)
+def test_files_that_are_no_good(
+    argument: str,
+    options: dict[str, str],
+    connect: Connect,
+    fortress: Fortress,
+    keys: Keys,
+    refused: Refused,
+) -> None:
+    files: dict[str, Any] = {name: getattr(keys, file) for name, file in options.items()}
+    tls = zkelect.Tls(**{"ca": keys.ca, **files})
+    error = refused(zkelect.InvalidArgument, lambda: connect(fortress.named, tls=tls))
+    assert isinstance(error, zkelect.Misuse)
+    assert files[argument] in str(error)
+    assert isinstance(error.__cause__, OSError)  # ssl.SSLError is one
