@@ -16,7 +16,7 @@ from zkelect.cli.signals import Interrupted, Interruption
 from zkelect.testing import Distribution, InstallFailed, ServerFailed, ServerNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 TYPED = (
@@ -178,6 +178,16 @@ def test_an_installation_that_fails_is_69(
 # --- signals ------------------------------------------------------------------------------
 
 
+@pytest.fixture(autouse=True)
+def signals() -> Iterator[None]:
+    """After a signal the command ignores all others until its process has ended: ours goes on."""
+    heeded = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    former = {number: signal.getsignal(number) for number in heeded}
+    yield
+    for number, handler in former.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_demo_with_the_shells_status(
     number: signal.Signals, running: Callable[[Callable[..., Report]], None]
@@ -192,24 +202,27 @@ def test_a_signal_ends_the_demo_with_the_shells_status(
 
     stopped: list[signal.Signals] = []
     running(run)
-    before = signal.getsignal(number)
     result = invoke("demo")
     assert (result.exit_code, stopped) == (128 + number, [number])
     assert result.stderr.startswith(f"zkelect: {number.name}: ")
-    assert signal.getsignal(number) is before
+    assert signal.getsignal(number) is signal.SIG_IGN
+
+
+def test_without_a_signal_all_is_left_as_it_was() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with Interruption():
+        assert signal.getsignal(signal.SIGINT) is not before
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_signal_that_was_ignored_stays_ignored() -> None:
-    former = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
-    try:
-        with Interruption() as interruption:
-            signal.raise_signal(signal.SIGHUP)
-            interruption.check()
-            with pytest.raises(Interrupted):
-                signal.raise_signal(signal.SIGTERM)
-            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGHUP, former)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    with Interruption() as interruption:
+        signal.raise_signal(signal.SIGHUP)
+        interruption.check()
+        with pytest.raises(Interrupted):
+            signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
 def test_a_deferred_signal_is_raised_where_it_is_looked_for() -> None:

@@ -20,6 +20,7 @@ from zkelect.core import events as ev
 from zkelect.core.events import Effect, Event, Reason
 from zkelect.core.record import Record
 from zkelect.core.state import Phase, State
+from zkelect.core.znodes import KAZOO
 from zkelect.errors import RequestFailed
 
 STEPS = 120
@@ -141,11 +142,21 @@ class Schedule:
             (self.lives(who), lambda: self.expire(who)),
             (who.news, who.news.popleft),
             (self.refusable(who), lambda: who.refuse(REFUSAL)),
+            (self.before_barrier(who), lambda: self.create_again(who)),
         ]
         return [act for can, act in possible if can]
 
     def lives(self, who: Candidate) -> bool:
         return who.session_id in self.ensemble.alive
+
+    def before_barrier(self, who: Candidate) -> bool:
+        asked = any(isinstance(request, ev.Commit) for request in who.requests)
+        return asked and self.lives(who) and self.ensemble.tree.parent
+
+    def create_again(self, who: Candidate) -> None:
+        """A create that was lost turns out to have been done more than once."""
+        assert who.session_id is not None
+        self.ensemble.make(KAZOO.prefix(who.state.uuid), who.session_id)
 
     def refusable(self, who: Candidate) -> bool:
         """A deletion that is refused leaves a znode, as it must; the rest must not."""

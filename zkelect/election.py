@@ -20,6 +20,7 @@ from zkelect.core.znodes import KAZOO, Dialect
 from zkelect.errors import CampaignInProgress, InvalidArgument, LeadershipLost, Unreachable
 from zkelect.session.candidacy import Callbacks, Candidacy
 from zkelect.session.leadership import Leadership
+from zkelect.session.limits import check_timeout
 from zkelect.session.patience import Patience, Stopped
 from zkelect.session.roll import Candidate, others_stand, read_leader, read_roll
 from zkelect.session.session import Session
@@ -81,6 +82,7 @@ class Election:
         self._prepare = prepare
         self._hold_down = HoldDown(session.timeout)
         self._standing: Standing | None = None
+        check_name(address, "address")
         _check_durations(prepare_timeout, stall_timeout, unhealthy_after)
         if on_suspended not in ("until-deadline", "pause-at-once"):
             raise InvalidArgument(
@@ -196,6 +198,7 @@ class Election:
             a fifth of the session timeout when None. From a callback it does not wait.
         :returns: whether nothing of ours is left.
         """
+        check_timeout(timeout)
         standing, self._standing = self._standing, None
         if standing is None:
             return True
@@ -300,7 +303,8 @@ def _check_durations(
     prepare_timeout: float | None, stall_timeout: float | None, unhealthy_after: int
 ) -> None:
     for argument, value in (("prepare_timeout", prepare_timeout), ("stall_timeout", stall_timeout)):
-        if value is not None and not value > 0:
+        check_timeout(value, argument)
+        if value == 0:
             raise InvalidArgument(argument, value, "seconds above 0, or None")
     if unhealthy_after < 1:
         raise InvalidArgument("unhealthy_after", unhealthy_after, "at least 1")

@@ -21,14 +21,14 @@ _UINT64: Final = 0xFFFF_FFFF_FFFF_FFFF
 
 def _uint(bits: int) -> Callable[[object, attrs.Attribute[int], int], None]:
     def check(_: object, attribute: attrs.Attribute[int], value: int) -> None:
-        if not 0 <= value < 1 << bits:
+        if not isinstance(value, int) or not 0 <= value < 1 << bits:
             raise InvalidArgument(attribute.name, value, f"an integer in 0 … 2^{bits}-1")
 
     return check
 
 
 def _hex16(_: object, attribute: attrs.Attribute[str], value: str) -> None:
-    if not re.fullmatch(r"[0-9a-f]{16}", value):
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9a-f]{16}", value):
         raise InvalidArgument(attribute.name, value, "16 lower-case hex digits")
 
 
@@ -71,7 +71,7 @@ class Token:
 
         :raises InvalidArgument: not exactly that form; nothing is guessed.
         """
-        match = _WIRE.match(text)
+        match = _WIRE.match(text) if isinstance(text, str) else None
         if match is None:
             raise InvalidArgument("token", text, f"the form is {_FORM}")
         generation, czxid, lineage, holder = match.groups()

@@ -24,8 +24,8 @@ class Interrupted(SystemExit):
 class Interruption:
     """Raises :class:`Interrupted` in its block at the first signal, and ignores those after it.
 
-    What is stopped then is stopped undisturbed, also by an impatient second Ctrl-C. A signal
-    that was ignored before (nohup) stays ignored. Main thread only::
+    What is stopped then is stopped undisturbed, also by an impatient second Ctrl-C: until the
+    process has ended. A signal that was ignored before (nohup) stays ignored. Main thread only::
 
         with Interruption() as interruption:
             ...  # may raise Interrupted anywhere
@@ -51,9 +51,10 @@ class Interruption:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Leave the signals to whom they were before."""
-        for number, handler in self._former.items():
-            signal.signal(number, handler)
+        """Leave the signals to whom they were before, unless there was one: we are ending."""
+        if self._signal is None:
+            for number, handler in self._former.items():
+                signal.signal(number, handler)
 
     @contextmanager
     def deferred(self) -> Iterator[None]:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from itertools import count
 from typing import Final
 
 import attrs
@@ -199,5 +200,5 @@ def steady_lease(timeout: float, tick: float | None = None) -> float:
 
 def smallest_timeout(tick: float | None = None) -> float:
     """Return the least session timeout that keeps a quarter of itself as lease, seconds."""
-    tenths = next(n for n in range(1, 1000) if steady_lease(n / 10, tick) >= n / 40)
+    tenths = next(n for n in count(1) if steady_lease(n / 10, tick) >= n / 40)
     return tenths / 10

@@ -13,6 +13,8 @@ Rules that hold in every row:
   a committed fact, and no lower number can appear while our znode keeps the parent alive.
 * An answer whose stamp is not the present one changes nothing; if it is a znode that
   came to be after all, that znode is deleted.
+* Nothing is asked of the servers while the link is down. The new link asks for all that
+  is still wanted: the place of a lost create, watches, withdrawals, deletions.
 * ``Vanished`` may come before the reply that set its watch: kazoo hands events and
   replies over on two threads. A late reply never undoes a grant.
 * A term ends exactly once. Its znode stays while its body may rightfully work: until
@@ -107,11 +109,7 @@ class Machine:
 
 
 def step(state: State, event: Event) -> Step:
-    """Return the next state and the effects.
-
-    Nothing is asked of the servers while the link is down: what is then still wanted,
-    the rows of SessionResumed ask for.
-    """
+    """Return the next state and the effects."""
     state, effects = _react(state, event)
     if state.connected:
         return state, effects

@@ -9,7 +9,7 @@ from attrs import evolve
 from zkelect.core import events as ev
 from zkelect.core.events import Effect, Event, Reason
 from zkelect.core.state import Phase, State, Step
-from zkelect.core.znodes import Entry, Roll
+from zkelect.core.znodes import Roll
 from zkelect.errors import ZkelectError
 
 
@@ -111,7 +111,5 @@ def deletions(s: State) -> tuple[Effect, ...]:
 
 def watches(s: State) -> tuple[Effect, ...]:
     """Our own znode, and only the one just ahead: one death wakes one process."""
-    watched: tuple[Entry | None, ...] = (s.node, *s.ahead[-1:])
-    if s.leads:
-        watched = (s.node,)
+    watched = (s.node, *s.ahead[-1:])
     return tuple(ev.Watch(stamp=s.stamp, node=entry.node) for entry in watched if entry)

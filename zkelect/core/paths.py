@@ -22,25 +22,28 @@ def normalize(path: str) -> str:
     :raises InvalidArgument: not a path that can hold an election; the rules for names
         are ZooKeeper's (Programmer's Guide, "The ZooKeeper Data Model").
     """
+    if not isinstance(path, str):
+        raise InvalidArgument("path", path, f"text; give {_FORM}")
     for wrong, why in _REFUSALS:
         if wrong(path):
             raise InvalidArgument("path", path, f"{why}; give {_FORM}")
     return path.rstrip("/")
 
 
-def check_name(name: str) -> bytes:
-    """Return the candidate's name as the bytes of its znode.
+def check_name(name: str, argument: str = "name") -> bytes:
+    """Return a name or an address as the bytes that are written to ZooKeeper.
 
-    :raises InvalidArgument: longer than 8 KiB of UTF-8, or not UTF-8 at all.
+    :param argument: what to call it in the error.
+    :raises InvalidArgument: longer than 8 KiB of UTF-8, or not text that UTF-8 can hold.
     """
+    if not isinstance(name, str):
+        raise InvalidArgument(argument, name, "text")
     try:
         data = name.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise InvalidArgument("name", name, f"it must be text that UTF-8 can hold ({error})") from (
-            error
-        )
+        raise InvalidArgument(argument, name, f"text that UTF-8 can hold ({error})") from error
     if len(data) > NAME_LIMIT:
-        raise InvalidArgument("name", name, f"at most {NAME_LIMIT} bytes, this has {len(data)}")
+        raise InvalidArgument(argument, name, f"at most {NAME_LIMIT} bytes, not {len(data)}")
     return data
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any, Final
 
 import attrs
@@ -10,9 +12,11 @@ from kazoo.security import ACL, CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, Id
 
 from zkelect.errors import InvalidArgument
 
-__all__ = ["Digest", "Sasl", "Tls", "client_options", "parse_acl"]
+__all__ = ["Digest", "Sasl", "Tls", "client_options", "parse_acl", "tls_context"]
 
 _PERMISSIONS: Final = {"r": 1, "w": 2, "c": 4, "d": 8, "a": 16}
+_MECHANISMS: Final = {"DIGEST-MD5": ("puresasl",), "GSSAPI": ("puresasl", "kerberos")}
+_SASL_EXTRA: Final = "pip install 'zkelect[sasl]', and for GSSAPI also kerberos"
 _ACL_FORM: Final = "'scheme:id:permissions' as zkCli writes it, such as 'sasl:alice:cdrwa'"
 
 
@@ -32,14 +36,27 @@ class Digest:
 class Sasl:
     """SASL credentials; needs the extra ``zkelect[sasl]``.
 
-    :param mechanism: 'DIGEST-MD5' or 'GSSAPI'. :param user: for DIGEST-MD5.
+    :param mechanism: 'DIGEST-MD5', with user and password, or 'GSSAPI', with a ticket.
     :param service: the servers' principal, for GSSAPI.
+    :raises InvalidArgument: another mechanism, something missing, or the extra not installed.
     """
 
     mechanism: str = "DIGEST-MD5"
     user: str | None = None
     password: str | None = attrs.field(default=None, repr=False)
     service: str = "zookeeper"
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse what could only fail, or let us in as nobody."""
+        if self.mechanism not in _MECHANISMS:
+            raise InvalidArgument("mechanism", self.mechanism, f"one of {sorted(_MECHANISMS)}")
+        if self.mechanism == "DIGEST-MD5" and not (self.user and self.password):
+            raise InvalidArgument("user", self.user, "DIGEST-MD5 needs a user and a password")
+        for module in _MECHANISMS[self.mechanism]:
+            if find_spec(module) is None:
+                raise InvalidArgument(
+                    "auth", self.mechanism, f"it needs the package {module}: {_SASL_EXTRA}"
+                )
 
 
 @attrs.frozen(kw_only=True)
@@ -58,9 +75,34 @@ class Tls:
     check_hostname: bool = True
 
 
-def client_options(auth: Digest | Sasl | None, tls: Tls | None) -> dict[str, Any]:
-    """Return what a kazoo client must be told. kazoo checks no host name unless told to."""
-    return {**_auth_options(auth), **_tls_options(tls)}
+def client_options(auth: Digest | Sasl | None) -> dict[str, Any]:
+    """Return what a kazoo client must be told of our credentials."""
+    if auth is None:
+        return {}
+    if isinstance(auth, Digest):
+        return {"auth_data": [("digest", f"{auth.user}:{auth.password}")]}
+    options = {"mechanism": auth.mechanism, "service": auth.service}
+    if auth.user is not None:
+        options |= {"username": auth.user, "password": auth.password or ""}
+    return {"sasl_options": options}
+
+
+def tls_context(tls: Tls | None) -> ssl.SSLContext | None:
+    """Return how to make links secure; kazoo would trust more, and say less.
+
+    :raises InvalidArgument: a file is missing or is not what it should be.
+    """
+    if tls is None:
+        return None
+    try:
+        context = ssl.create_default_context(cafile=tls.ca)  # the system's only without a ca
+        context.check_hostname = tls.check_hostname
+        if tls.certfile is not None:
+            context.load_cert_chain(tls.certfile, tls.keyfile, tls.keyfile_password or "")
+    except (OSError, ValueError) as error:
+        files = [name for name in (tls.ca, tls.certfile, tls.keyfile) if name is not None]
+        raise InvalidArgument("tls", files, f"readable PEM files ({error})") from error
+    return context
 
 
 def parse_acl(acl: Sequence[str] | None, auth: Digest | Sasl | None) -> list[ACL]:
@@ -82,28 +124,3 @@ def _acl_entry(entry: str) -> ACL:
     if not (scheme and colon and permissions) or set(permissions) - set(_PERMISSIONS):
         raise InvalidArgument("acl", entry, f"the form is {_ACL_FORM}")
     return ACL(sum(_PERMISSIONS[letter] for letter in set(permissions)), Id(scheme, identity))
-
-
-def _auth_options(auth: Digest | Sasl | None) -> dict[str, Any]:
-    if auth is None:
-        return {}
-    if isinstance(auth, Digest):
-        return {"auth_data": [("digest", f"{auth.user}:{auth.password}")]}
-    options = {"mechanism": auth.mechanism, "service": auth.service}
-    if auth.user is not None:
-        options |= {"username": auth.user, "password": auth.password or ""}
-    return {"sasl_options": options}
-
-
-def _tls_options(tls: Tls | None) -> dict[str, Any]:
-    if tls is None:
-        return {}
-    return {
-        "use_ssl": True,
-        "verify_certs": True,
-        "ca": tls.ca,
-        "certfile": tls.certfile,
-        "keyfile": tls.keyfile,
-        "keyfile_password": tls.keyfile_password,
-        "check_hostname": tls.check_hostname,
-    }

@@ -7,6 +7,7 @@ from typing import Any
 
 from zkelect.errors import ConnectFailed
 from zkelect.session.gateway import Done, Failure, Fault, Gateway
+from zkelect.session.limits import check_timeout
 from zkelect.session.session import Session
 
 __all__ = ["ask"]
@@ -17,15 +18,16 @@ def ask(session: Session, send: Callable[[Gateway, Done], None], timeout: float)
 
     Asked again after each reconnect, for nothing is queued while the link is down.
 
-    :param timeout: seconds. :raises ConnectFailed: no answer by then.
+    :param timeout: seconds, from 0. :raises ConnectFailed: no answer by then.
     """
+    check_timeout(timeout)
     deadline = session.now() + timeout
     while True:
         answer = _ask_once(session, send, deadline)
-        if answer is None:
-            raise ConnectFailed(session.hosts, timeout, {})
-        if not (isinstance(answer[0], Failure) and answer[0].fault is Fault.UNKNOWN):
+        if answer and not (isinstance(answer[0], Failure) and answer[0].fault is Fault.UNKNOWN):
             return answer[0]
+        if not answer or session.now() >= deadline:
+            raise ConnectFailed(session.hosts, timeout, {})
 
 
 def _ask_once(

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import logging
-import socket
-import ssl
 from collections.abc import Sequence
 from typing import Any, Final
 
 from zkelect.core.lease import smallest_timeout
-from zkelect.errors import ConnectFailed, InvalidArgument, ServerTooOld, TlsFailed, ZkelectError
-from zkelect.session.access import Digest, Sasl, Tls, client_options, parse_acl
+from zkelect.errors import InvalidArgument, ServerTooOld, TlsFailed
+from zkelect.session.access import Digest, Sasl, Tls, client_options, parse_acl, tls_context
 from zkelect.session.asking import ask
+from zkelect.session.diagnosis import all_closed, explain, speaks_tls, tls_hopeless
 from zkelect.session.gateway import Failure, Fault
 from zkelect.session.hosts import Hosts, parse
-from zkelect.session.link import Link, OwnedLink
+from zkelect.session.limits import check_session, check_timeout
+from zkelect.session.link import OwnedLink
 from zkelect.session.session import Session, new_uuid
 
 __all__ = ["connect"]
 
 _log: Final = logging.getLogger("zkelect.session")
-_LONGEST_TIMEOUT: Final = 86_400.0
+_LOOK: Final = 0.2  # seconds between two looks at what servers answered
 
 
 def connect(
@@ -56,11 +56,20 @@ def connect(
     :raises ServerTooOld: before ZooKeeper 3.5.
     """
     found = parse(hosts)
-    _check_times(session_timeout, tick_time, hops, timeout)
+    check_timeout(timeout)
+    check_session(session_timeout, tick_time, hops)
+    context = tls_context(tls)
     session = Session(
         hosts=str(found),
         session_timeout=session_timeout,
-        make_link=lambda session: _own_link(session, found, session_timeout, auth, tls),
+        make_link=lambda session: OwnedLink(
+            hosts=str(found),
+            session_timeout=session_timeout,
+            clock=session.clock,
+            observer=session,
+            tls=context,
+            options=client_options(auth),
+        ),
         acl=parse_acl(acl, auth),
         tick_time=tick_time,
         hops=hops,
@@ -68,93 +77,34 @@ def connect(
     )
     session.begin()
     try:
-        _wait_connected(session, timeout)
+        _wait_connected(session, found, timeout, plain=tls is None)
         _check_granted(session, session_timeout, tick_time)
-        _check_server(session, found, timeout)
+        _check_server(session, found, acl, timeout)
     except BaseException:
         session.close(timeout=None if session.connected else 0.0)  # nothing to release
         raise
     return session
 
 
-def _own_link(
-    session: Session,
-    hosts: Hosts,
-    session_timeout: float,
-    auth: Digest | Sasl | None,
-    tls: Tls | None,
-) -> Link:
-    return OwnedLink(
-        hosts=str(hosts),
-        session_timeout=session_timeout,
-        clock=session.clock,
-        observer=session,
-        options=client_options(auth, tls),
-    )
-
-
-def _check_times(
-    session_timeout: float, tick_time: float | None, hops: int, timeout: float
-) -> None:
-    if tick_time is not None and not 0 < tick_time <= session_timeout / 2:
-        raise InvalidArgument(
-            "tick_time", tick_time, "seconds, above 0 and at most half the session timeout"
-        )
-    least = smallest_timeout(tick_time)
-    if not least <= session_timeout <= _LONGEST_TIMEOUT:
-        raise InvalidArgument(
-            "session_timeout",
-            session_timeout,
-            f"seconds from {least:g}, the least that keeps a steady lease, to {_LONGEST_TIMEOUT:g}",
-        )
-    if hops not in (1, 2):
-        raise InvalidArgument("hops", hops, "1 or 2")
-    if not timeout > 0:
-        raise InvalidArgument("timeout", timeout, "seconds above 0")
-
-
-def _wait_connected(session: Session, timeout: float) -> None:
+def _wait_connected(session: Session, hosts: Hosts, timeout: float, *, plain: bool) -> None:
     deadline = session.now() + timeout
     with session.changed:
         while not session.connected:
             if session.fatal is not None:
                 raise session.fatal
             left = deadline - session.now()
-            if left <= 0 or _hopeless(session.causes):
-                raise _not_connected(session, timeout)
-            session.changed.wait(min(left, 0.2))
+            if left <= 0 or tls_hopeless(hosts, session.causes):
+                raise explain(hosts, timeout, session.causes)
+            if plain and all_closed(hosts, session.causes):
+                plain = False  # asked once
+                _refuse_tls_ports(hosts)
+            session.changed.wait(min(left, _LOOK))
 
 
-def _hopeless(causes: dict[str, Exception]) -> bool:
-    """A certificate that was refused will be refused again."""
-    return any(isinstance(cause, TlsFailed) for cause in causes.values())
-
-
-def _not_connected(session: Session, timeout: float) -> ZkelectError:
-    for cause in session.causes.values():
-        if isinstance(cause, TlsFailed):
-            return cause
-    told = {server: _explained(cause) for server, cause in session.causes.items()}
-    error = ConnectFailed(session.hosts, timeout, _unresolved(session.hosts) | told)
-    error.__cause__ = next(iter(session.causes.values()), None)
-    return error
-
-
-def _unresolved(hosts: str) -> dict[str, str]:
-    """kazoo leaves out names that do not resolve: name them."""
-    causes = {}
-    for host, port in parse(hosts).servers:
-        try:
-            socket.getaddrinfo(host, port)
-        except socket.gaierror as error:
-            causes[f"{host}:{port}"] = f"the name does not resolve ({error.strerror})"
-    return causes
-
-
-def _explained(cause: Exception) -> str:
-    if isinstance(cause, ssl.SSLError):
-        return str(cause)
-    return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+def _refuse_tls_ports(hosts: Hosts) -> None:
+    for (host, port), name in zip(hosts.servers, hosts.names, strict=True):
+        if speaks_tls(host, port):
+            raise TlsFailed(name, "this port speaks TLS; give tls= to connect()")
 
 
 def _check_granted(session: Session, asked: float, tick_time: float | None) -> None:
@@ -178,21 +128,31 @@ def _check_granted(session: Session, asked: float, tick_time: float | None) -> N
         )
 
 
-def _check_server(session: Session, hosts: Hosts, timeout: float) -> None:
-    """Ask for something that only Create2 can refuse, and look for the chroot."""
+def _check_server(
+    session: Session, hosts: Hosts, acl: Sequence[str] | None, timeout: float
+) -> None:
+    """Ask for something that only Create2 or the ACL can refuse, and look for the chroot."""
     nowhere = f"/zkelect-{new_uuid()}/none"
     answer: Any = ask(session, lambda g, done: g.create_candidate(nowhere, b"", done), timeout)
     if isinstance(answer, Failure) and answer.fault is Fault.UNIMPLEMENTED:
-        raise ServerTooOld(session.hosts)
+        raise ServerTooOld(session.hosts) from answer.cause
+    if isinstance(answer, Failure) and answer.fault is Fault.INVALID_ACL:
+        raise InvalidArgument("acl", acl, "entries that the servers accept") from answer.cause
     if not hosts.chroot:
         return
     if ask(session, lambda g, done: g.exists("/", done), timeout) is None:
         raise InvalidArgument(
             "hosts",
             session.hosts,
-            f"the chroot {hosts.chroot} does not exist; create it once: "
-            f"zkCli.sh -server {hosts.servers[0][0]}:{hosts.servers[0][1]} create {hosts.chroot}",
+            f"the chroot {hosts.chroot} does not exist; create it once: {_creation(hosts)}",
         )
+
+
+def _creation(hosts: Hosts) -> str:
+    """Return the commands that make the chroot, level by level."""
+    parts = hosts.chroot.split("/")[1:]
+    levels = ["/" + "/".join(parts[: depth + 1]) for depth in range(len(parts))]
+    return " && ".join(f"zkCli.sh -server {hosts.names[0]} create {level}" for level in levels)
 
 
 def _scheme(auth: Digest | Sasl) -> str:

@@ -31,6 +31,7 @@ class Fault(StrEnum):
     NODE_EXISTS = "node exists"
     BAD_VERSION = "bad version"
     DENIED = "denied"
+    INVALID_ACL = "invalid ACL"
     UNIMPLEMENTED = "unimplemented"
     UNKNOWN = "outcome unknown"
     ROLLED_BACK = "rolled back"
@@ -41,7 +42,8 @@ _FAULTS: Final = (
     (kz.NoNodeError, Fault.NO_NODE),
     (kz.NodeExistsError, Fault.NODE_EXISTS),
     (kz.BadVersionError, Fault.BAD_VERSION),
-    ((kz.NoAuthError, kz.InvalidACLError), Fault.DENIED),
+    (kz.NoAuthError, Fault.DENIED),
+    (kz.InvalidACLError, Fault.INVALID_ACL),
     (kz.UnimplementedError, Fault.UNIMPLEMENTED),
     ((kz.RolledBackError, kz.RuntimeInconsistency), Fault.ROLLED_BACK),
     (

@@ -21,11 +21,12 @@ from kazoo.handlers.threading import SequentialThreadingHandler
 from zkelect.errors import TlsFailed, ZkelectError
 from zkelect.session import wire
 from zkelect.session.clock import Clock
+from zkelect.session.hosts import server_name
 
-__all__ = ["ObservedHandler", "ObservedSocket", "Observer"]
+__all__ = ["NOT_SERVING", "ObservedHandler", "ObservedSocket", "Observer"]
 
 _LEAST_DIAL_TIMEOUT: Final = 1.0
-_NOT_SERVING: Final = "closed the connection instead of answering; it may have no quorum"
+NOT_SERVING: Final = "closed the connection instead of answering; it may have no quorum"
 _SILENT: Final = "took the connection and did not answer"
 
 
@@ -95,7 +96,7 @@ class ObservedSocket:
             self._unanswered(error)
             raise
         if not data:
-            self._unanswered(ConnectionResetError(errno.ECONNRESET, _NOT_SERVING))
+            self._unanswered(ConnectionResetError(errno.ECONNRESET, NOT_SERVING))
         return data
 
     def _unanswered(self, cause: OSError) -> None:
@@ -121,10 +122,14 @@ class ObservedHandler(SequentialThreadingHandler):
 
     :param patience: seconds after which a silent dial is given up, so that one black
         hole does not use up the session; at least one second is given.
+    :param tls: how to make links secure, None to leave them plain.
     """
 
-    def __init__(self, *, clock: Clock, observer: Observer, patience: float) -> None:
+    def __init__(
+        self, *, clock: Clock, observer: Observer, patience: float, tls: ssl.SSLContext | None
+    ) -> None:
         super().__init__()
+        self._tls = tls
         self._clock = clock
         self._observer = observer
         self._dial_timeout = max(patience, _LEAST_DIAL_TIMEOUT)
@@ -132,16 +137,22 @@ class ObservedHandler(SequentialThreadingHandler):
         self._forbidden = False
         self.current: ObservedSocket | None = None
 
-    def create_connection(self, *args: Any, **kwargs: Any) -> ObservedSocket:
-        """Connect as kazoo asks, and observe what passes."""
-        address = kwargs["address"] if "address" in kwargs else args[0]
-        server = f"{address[0]}:{address[1]}"
+    def create_connection(
+        self,
+        address: tuple[str, int],
+        hostname: str | None = None,
+        timeout: float | None = None,
+        **_: Any,
+    ) -> ObservedSocket:
+        """Connect as kazoo asks, and observe what passes; TLS is our own affair."""
+        host = address[0] if hostname is None else hostname
+        server = server_name(host, address[1])
         if self._forbidden:
             raise ConnectionRefusedError("the session is being left to expire")
-        kwargs["timeout"] = min(kwargs.get("timeout") or self._dial_timeout, self._dial_timeout)
+        limit = self._dial_timeout if timeout is None else min(timeout, self._dial_timeout)
         started = self._clock.boottime()
         try:
-            inner = super().create_connection(*args, **kwargs)
+            inner = self._secured(super().create_connection(address, timeout=limit), host)
         except OSError as error:
             self._observer.unwelcome(server, _explained(server, error))
             raise
@@ -150,6 +161,16 @@ class ObservedHandler(SequentialThreadingHandler):
             inner, number=self._dialled, started=started, server=server, observer=self._observer
         )
         return self.current
+
+    def _secured(self, plain: socket.socket, host: str) -> socket.socket:
+        """Shake hands within the same limit of time; a refused socket is closed."""
+        if self._tls is None:
+            return plain
+        try:
+            return self._tls.wrap_socket(plain, server_hostname=host)
+        except BaseException:
+            plain.close()
+            raise
 
     def shut(self) -> None:
         """Drop the present connection, if there is one; the session itself goes on."""
@@ -183,9 +204,9 @@ class ObservedHandler(SequentialThreadingHandler):
 
 def _explained(server: str, error: OSError) -> ZkelectError | OSError:
     """kazoo shows a refused certificate only as a timeout: keep what really happened."""
-    if isinstance(error, ssl.SSLError):
-        reason = getattr(error, "verify_message", None) or error.reason or str(error)
-        translated = TlsFailed(server, str(reason))
-        translated.__cause__ = error
-        return translated
-    return error
+    if not isinstance(error, ssl.SSLError):
+        return error
+    reason = getattr(error, "verify_message", None) or error.reason or str(error)
+    translated = TlsFailed(server, str(reason))
+    translated.__cause__ = error
+    return translated

@@ -10,7 +10,7 @@ import attrs
 
 from zkelect.errors import InvalidArgument
 
-__all__ = ["DEFAULT_PORT", "Hosts", "parse"]
+__all__ = ["DEFAULT_PORT", "Hosts", "parse", "server_name"]
 
 DEFAULT_PORT: Final = 2181
 _FORM: Final = "the form is 'zk1:2181,zk2:2181,zk3:2181/chroot', IPv6 as '[::1]:2181'"
@@ -30,7 +30,12 @@ class Hosts:
 
     def __str__(self) -> str:
         """Return the canonical form, which kazoo understands as well."""
-        return ",".join(f"{_bracketed(host)}:{port}" for host, port in self.servers) + self.chroot
+        return ",".join(self.names) + self.chroot
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Each server as text, in the order given."""
+        return tuple(server_name(host, port) for host, port in self.servers)
 
 
 def parse(hosts: str) -> Hosts:
@@ -40,6 +45,8 @@ def parse(hosts: str) -> Hosts:
         prefix too; port 2181 when none is given; one chroot, behind the last server.
     :raises InvalidArgument: says what is wrong and gives the right form.
     """
+    if not isinstance(hosts, str):
+        raise InvalidArgument("hosts", hosts, f"one text; {_FORM}")
     text = hosts.strip()
     for scheme in _SCHEMES:
         text = text.removeprefix(scheme)
@@ -58,9 +65,11 @@ def _server(server: str, hosts: str) -> tuple[str, int]:
     try:
         parts = urlsplit(f"//{server}")
         host, port = parts.hostname, parts.port
+        (host or "").encode("idna")  # what cannot be a name must not reach the resolver
     except ValueError as error:
         raise InvalidArgument("hosts", hosts, f"{error} in {server!r}; {_FORM}") from error
-    if not host or port == 0 or server.endswith(":") or _LETTERS.fullmatch(server) is None:
+    bare = "]" in server and not server.endswith("]") and "]:" not in server
+    if not host or bare or port == 0 or server.endswith(":") or _LETTERS.fullmatch(server) is None:
         raise InvalidArgument("hosts", hosts, f"{server!r} is no host with a port; {_FORM}")
     return host, DEFAULT_PORT if port is None else port
 
@@ -76,5 +85,6 @@ def _is_node_name(part: str) -> bool:
     return part not in ("", ".", "..") and part == part.strip() and part.isprintable()
 
 
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
+def server_name(host: str, port: int) -> str:
+    """Return a server as text, IPv6 in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -32,5 +32,5 @@ class KazooLog(logging.LoggerAdapter[logging.Logger]):
 def _without_secret(argument: object) -> object:
     """kazoo logs the requests it sends at DEBUG, credentials and all."""
     scheme = getattr(argument, "scheme", None)
-    secret = hasattr(argument, "auth") or hasattr(argument, "challenge")
+    secret = any(hasattr(argument, name) for name in ("auth", "challenge", "passwd"))
     return f"{type(argument).__name__}(scheme={scheme!r})" if secret else argument

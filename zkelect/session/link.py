@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ssl
 import threading
 from collections.abc import Callable
 from typing import Any, Final
@@ -74,9 +75,12 @@ class OwnedLink(Link):
         session_timeout: float,
         clock: Clock,
         observer: Observer,
+        tls: ssl.SSLContext | None,
         options: dict[str, Any],
     ) -> None:
-        self.handler = ObservedHandler(clock=clock, observer=observer, patience=session_timeout / 5)
+        self.handler = ObservedHandler(
+            clock=clock, observer=observer, patience=session_timeout / 5, tls=tls
+        )
         super().__init__(
             KazooClient(
                 hosts=hosts,

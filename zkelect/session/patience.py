@@ -6,7 +6,8 @@ import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from zkelect.errors import InvalidArgument, NotElected
+from zkelect.errors import NotElected
+from zkelect.session.limits import check_timeout
 
 if TYPE_CHECKING:
     from zkelect.session.candidacy import Candidacy
@@ -31,8 +32,7 @@ class Patience:
     def __init__(
         self, candidacy: Candidacy, timeout: float | None, stop: threading.Event | None = None
     ) -> None:
-        if timeout is not None and not timeout >= 0:
-            raise InvalidArgument("timeout", timeout, "seconds from 0, or None")
+        check_timeout(timeout)
         self._candidacy = candidacy
         self._session = candidacy.session
         self._timeout = timeout

@@ -31,6 +31,7 @@ from zkelect.session.clock import Clock, SystemClock
 from zkelect.session.driver import Roster
 from zkelect.session.gateway import Gateway
 from zkelect.session.handler import ObservedSocket
+from zkelect.session.limits import check_session, check_timeout
 from zkelect.session.link import AdoptedLink, Link
 from zkelect.session.pool import CallbackPool
 from zkelect.session.prober import Prober
@@ -42,6 +43,7 @@ __all__ = ["Session"]
 _log: Final = logging.getLogger("zkelect.session")
 _CLOSE_TIMEOUT: Final = 2.0
 """Seconds for the servers to answer a close, which is queued behind our deletes."""
+_LONGEST_RESTART: Final = 32.0
 _OPEN: Final = weakref.WeakSet["Session"]()
 
 
@@ -87,6 +89,7 @@ class Session:
         self._closed = False
         self._observed: ObservedSocket | None = None
         self._connections = 0
+        self._restarts = 0
         self._suspended_at = -math.inf
         self._ticker = Ticker(self.lock, self.clock, Watchdog(self).watch, f"zkelect {hosts}")
         self.roster = Roster(self._ticker.kick)
@@ -116,6 +119,7 @@ class Session:
         :param session_timeout: the smallest timeout any server has granted this session,
             seconds; kazoo does not tell it, so it must be known from the servers' limits.
         """
+        check_session(session_timeout, tick_time)
         link = AdoptedLink(client)
         session = cls(
             hosts=link.hosts,
@@ -186,6 +190,7 @@ class Session:
         :param timeout: how long to wait for bodies to return, seconds; a fifth of the
             session timeout when None.
         """
+        check_timeout(timeout)
         if self.foreign:
             return
         with self.lock:
@@ -299,6 +304,7 @@ class Session:
             self.lease = self._new_lease()
             self._zxid = 0  # another session may be of an ensemble that went back
         self.session_id, self.connected, self.connected_at = session_id, True, self.now()
+        self._restarts = 0
         self.chain(started, timeout)
         self.timeout = self.lease.timeout
         for driver in tuple(self.roster.standing):
@@ -340,8 +346,14 @@ class Session:
             for driver in tuple(self.roster.standing):
                 driver.fail(self.fatal)
             return
-        _log.error("kazoo's connection loop ended by itself; starting it anew")
-        threading.Thread(target=self.link.restart, name="zkelect restart", daemon=True).start()
+        pause = min(2.0**self._restarts, _LONGEST_RESTART)
+        self._restarts += 1
+        _log.error("kazoo's connection loop ended by itself; started anew in %g s", pause)
+        self.call_at(self.now() + pause, self._restart)
+
+    def _restart(self) -> None:
+        if not self._closed:
+            threading.Thread(target=self.link.restart, name="zkelect restart", daemon=True).start()
 
     # --- within ------------------------------------------------------------------------
 

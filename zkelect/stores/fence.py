@@ -84,7 +84,7 @@ class Bearer(Protocol):
         """The zxid in the ensemble's latest answer to a probe of this session."""
 
     def check(self) -> Token:
-        """Return the token, or raise LeadershipLost."""
+        """Return the token, or raise what tells that the leadership is Lost."""
 
     def remaining(self) -> float:
         """Seconds of lease left; none left once the leadership is over."""
@@ -100,7 +100,7 @@ Claimant: TypeAlias = Bearer | Token
 def present(claimant: Claimant) -> Token:
     """Return the claimant's token, if it may still be shown: a lease is checked, locally.
 
-    :raises LeadershipLost: the leadership is over; the store was not touched.
+    :raises Lost: the leadership is over, or suspended; the store was not touched.
     :raises InvalidArgument: neither a leadership nor a token.
     """
     if isinstance(claimant, Token):

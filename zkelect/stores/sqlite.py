@@ -84,7 +84,8 @@ class SqliteFence:
     :param path: the file, made at the first claim; its folder must exist.
     :param domain: which election guards it: 1 to 255 printable characters. Several domains may
         share a file, each with its own mark.
-    :param timeout: seconds to wait for the file, more than 0; the lease left, if that is less.
+    :param timeout: seconds to wait for the file, more than 0, or the lease left if that is less;
+        at the begin, and again at a commit.
     :raises InvalidArgument: an argument is outside its range; nothing was opened.
     """
 
@@ -98,7 +99,7 @@ class SqliteFence:
 
         Idempotent: a claim of unknown outcome is made again with the same token.
 
-        :raises LeadershipLost: the lease was over, before or meanwhile; nothing was written.
+        :raises Lost: the lease was over or suspended, before or meanwhile; nothing was written.
         :raises Refused: the table of :mod:`zkelect.stores.fence` says no, or StoreBusy.
         :raises RequestFailed: SQLite could not; its error is the ``__cause__``.
         """
@@ -117,7 +118,7 @@ class SqliteFence:
 
         With a bare token, its first transaction makes the claim.
 
-        :raises LeadershipLost: the lease was over, before or at the end; nothing was written.
+        :raises Lost: the lease was over or suspended, before or at the end; nothing was written.
         :raises Refused: the table of :mod:`zkelect.stores.fence` says no, or StoreBusy.
         :raises RequestFailed: SQLite could not; its error is the ``__cause__``.
         """
