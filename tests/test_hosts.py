@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,6 +72,10 @@ def test_h75_what_people_write_is_understood(text: str, canonical: str) -> None:
         "zk1/./app",
         "zk1/app /deep",
         "zk1/app\x00",
+        "[::1]2181",
+        "[::1]2181:1",
+        "zk1..example",
+        "z" * 64,
     ],
 )
 def test_h75_what_cannot_be_meant_is_refused_with_the_right_form(text: str) -> None:
@@ -82,6 +88,16 @@ def test_h75_what_cannot_be_meant_is_refused_with_the_right_form(text: str) -> N
 def test_h75_a_chroot_for_each_host_is_refused_in_so_many_words() -> None:
     with pytest.raises(InvalidArgument, match="one chroot for all, behind the last server"):
         parse("zk1/app,zk2/app")
+
+
+@pytest.mark.parametrize("hosts", [None, 7, b"zk1", ["zk1"]], ids=repr)
+def test_what_is_no_text_is_refused(hosts: Any) -> None:
+    with pytest.raises(InvalidArgument, match="one text"):
+        parse(hosts)
+
+
+def test_each_server_has_a_name() -> None:
+    assert parse("zk1,[::1]:2182/app").names == ("zk1:2181", "[::1]:2182")
 
 
 def test_the_default_port_is_zookeepers() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from zkelect.core.paths import NAME_LIMIT, check_name, normalize
@@ -72,7 +74,7 @@ def test_h74_a_name_is_any_text_up_to_8_kib(name: str) -> None:
     "name", ["x" * (NAME_LIMIT + 1), "\N{PILE OF POO}" * (NAME_LIMIT // 4 + 1)]
 )
 def test_h74_a_longer_name_is_refused_and_the_limit_named(name: str) -> None:
-    with pytest.raises(InvalidArgument, match=f"at most {NAME_LIMIT} bytes, this has") as refusal:
+    with pytest.raises(InvalidArgument, match=f"at most {NAME_LIMIT} bytes") as refusal:
         check_name(name)
     assert len(str(refusal.value)) < 400, "the message does not repeat it all"
 
@@ -81,3 +83,17 @@ def test_h74_a_name_that_utf_8_cannot_hold_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="UTF-8") as refusal:
         check_name("host-\udcff")
     assert isinstance(refusal.value.__cause__, UnicodeEncodeError)
+
+
+def test_the_error_names_the_argument_that_was_given() -> None:
+    with pytest.raises(InvalidArgument) as refusal:
+        check_name("\udcff", "address")
+    assert refusal.value.argument == "address"
+
+
+@pytest.mark.parametrize("given", [None, 7, b"/elections/billing"], ids=repr)
+def test_what_is_no_text_is_refused_as_such(given: Any) -> None:
+    with pytest.raises(InvalidArgument, match=r"path=.*: text"):
+        normalize(given)
+    with pytest.raises(InvalidArgument, match=r"name=.*: text"):
+        check_name(given)

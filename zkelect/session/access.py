@@ -38,7 +38,7 @@ class Sasl:
 
     :param mechanism: 'DIGEST-MD5', with user and password, or 'GSSAPI', with a ticket.
     :param service: the servers' principal, for GSSAPI.
-    :raises InvalidArgument: another mechanism, something missing, or the extra not installed.
+    :raises InvalidArgument: another mechanism, or something missing.
     """
 
     mechanism: str = "DIGEST-MD5"
@@ -52,11 +52,6 @@ class Sasl:
             raise InvalidArgument("mechanism", self.mechanism, f"one of {sorted(_MECHANISMS)}")
         if self.mechanism == "DIGEST-MD5" and not (self.user and self.password):
             raise InvalidArgument("user", self.user, "DIGEST-MD5 needs a user and a password")
-        for module in _MECHANISMS[self.mechanism]:
-            if find_spec(module) is None:
-                raise InvalidArgument(
-                    "auth", self.mechanism, f"it needs the package {module}: {_SASL_EXTRA}"
-                )
 
 
 @attrs.frozen(kw_only=True)
@@ -76,11 +71,17 @@ class Tls:
 
 
 def client_options(auth: Digest | Sasl | None) -> dict[str, Any]:
-    """Return what a kazoo client must be told of our credentials."""
+    """Return what a kazoo client must be told of our credentials.
+
+    :raises InvalidArgument: the extra for SASL is not installed.
+    """
     if auth is None:
         return {}
     if isinstance(auth, Digest):
         return {"auth_data": [("digest", f"{auth.user}:{auth.password}")]}
+    for module in _MECHANISMS[auth.mechanism]:
+        if find_spec(module) is None:
+            raise InvalidArgument("auth", auth.mechanism, f"{module} is missing: {_SASL_EXTRA}")
     options = {"mechanism": auth.mechanism, "service": auth.service}
     if auth.user is not None:
         options |= {"username": auth.user, "password": auth.password or ""}
