@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from concurrent.futures import Future
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -52,6 +52,17 @@ def until(condition: Callable[[], object], what: str) -> None:
         time.sleep(0.01)
 
 
+@contextmanager
+def connected(hosts: str, **options: Any) -> Iterator[KazooClient]:
+    kazoo = KazooClient(hosts, timeout=2 * SESSION_TIMEOUT, **options)
+    kazoo.start(timeout=WITHIN)
+    try:
+        yield kazoo
+    finally:
+        kazoo.stop()
+        kazoo.close()
+
+
 # --- servers ---------------------------------------------------------------------------------
 
 
@@ -59,6 +70,8 @@ def until(condition: Callable[[], object], what: str) -> None:
 def zookeeper() -> Iterator[LocalEnsemble]:
     """One server for every test that does not harm it; each test has a path of its own."""
     with LocalEnsemble(tick_time=TICK) as started:
+        with connected(started.hosts) as kazoo:
+            kazoo.create("/elections")  # open to all, whoever stands first
         yield started
 
 
@@ -114,22 +127,16 @@ class Operator:
 
 
 @pytest.fixture
-def operate() -> Iterator[Callable[[str], Operator]]:
-    """Connect an operator to some hosts."""
+def operate() -> Iterator[Callable[..., Operator]]:
+    """Connect an operator to some hosts, with options of kazoo's."""
     with ExitStack() as stack:
-
-        def connect(hosts: str) -> Operator:
-            kazoo = KazooClient(hosts, timeout=4.0)
-            kazoo.start(timeout=WITHIN)
-            stack.callback(kazoo.close)
-            stack.callback(kazoo.stop)
-            return Operator(kazoo)
-
-        yield connect
+        yield lambda hosts, **options: Operator(
+            stack.enter_context(connected(hosts, **options))
+        )
 
 
 @pytest.fixture
-def operator(operate: Callable[[str], Operator], zookeeper: LocalEnsemble) -> Operator:
+def operator(operate: Callable[..., Operator], zookeeper: LocalEnsemble) -> Operator:
     return operate(zookeeper.hosts)
 
 

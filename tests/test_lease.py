@@ -172,6 +172,18 @@ def test_a_failed_probe_is_no_link() -> None:
     assert failing.deadline == plain.deadline
 
 
+def test_a_young_chain_on_an_old_connection_is_stale() -> None:
+    """Its next answer would prove the handshake, which is too long ago; a new link proves more."""
+    lease = connected(at=100.0)
+    assert not lease.stale(100.0 + 9.74)
+    assert lease.stale(100.0 + 9.76)
+    for number in range(3):
+        probe(lease, 101.0 + number, 101.5 + number)
+    assert lease.stale(100.0 + 9.76)
+    probe(lease, 109.0, 109.1)
+    assert not lease.stale(200.0)
+
+
 def test_discarding_nothing_is_harmless() -> None:
     lease = connected()
     probe(lease, 1.0, 1.1)

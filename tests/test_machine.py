@@ -692,11 +692,12 @@ def test_the_next_campaign_begins_when_the_last_one_has_left() -> None:
     assert (state.campaign, state.again) == (2, None)
 
 
-def test_a_campaign_that_waits_for_the_last_one_to_leave_can_be_cancelled() -> None:
-    state, effects = step(LEAVING, ev.Campaigned(campaign=2, uuid="B2"))
-    state, effects = step(state, ev.Cancelled(campaign=2))
+def test_a_campaign_cancelled_before_it_began_is_over_when_the_last_one_has_left() -> None:
+    state, done = steps(LEAVING, ev.Campaigned(campaign=2, uuid="B2"), ev.Cancelled(campaign=2))
+    assert (state.phase, done) == (Phase.LEAVING, [])
+    state, effects = step(state, SPELT["Deleted B#2"])
     assert effects == (ev.Finish(stamp=NOW, campaign=2),)
-    assert step(state, SPELT["Deleted B#2"])[1] == (ev.Finish(stamp=NOW, campaign=1),)
+    assert state.phase is Phase.IDLE
 
 
 def test_a_deletion_refused_fails_the_campaign_that_is_leaving_not_the_next() -> None:

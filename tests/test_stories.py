@@ -206,7 +206,7 @@ def test_h22_of_several_of_ours_the_lowest_stays() -> None:
 def test_h22_whoever_cancels_while_it_looks_leaves_nothing() -> None:
     stage = told("h22_cancelled_while_looking")
     assert stage.roll == []
-    assert stage["A"].finished == {1: 1}
+    assert stage["A"].finished == [1]
 
 
 def test_h23_an_old_znode_of_ours_is_not_our_candidate() -> None:
@@ -225,7 +225,7 @@ def test_h24_a_late_answer_is_dropped_and_its_znode_deleted() -> None:
 def test_h25_a_cancelled_campaign_leaves_nothing(story: str) -> None:
     stage = told(f"h25_{story}")
     assert stage.roll == []
-    assert stage["A"].finished == {1: 1}
+    assert stage["A"].finished == [1]
     assert not stage["A"].grants
 
 

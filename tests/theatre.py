@@ -9,7 +9,7 @@ server, replies, and watch events (kazoo hands replies and events over on two th
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -169,7 +169,7 @@ class Candidate:
         self.graces: deque[Event] = deque()
         self.position = 0
         self.performed: list[Effect] = []
-        self.finished: Counter[int] = Counter()
+        self.finished: list[int] = []
         self.campaigns = 0
         self._note = note
         self._seen = 0
@@ -340,7 +340,7 @@ class Candidate:
             case ev.StartGrace(stamp=stamp):
                 self.graces.append(ev.GraceEnded(term=stamp))
             case ev.Finish(campaign=campaign):
-                self.finished[campaign] += 1
+                self.finished.append(campaign)
             case ev.Request():
                 assert self.linked, f"{self.name}: {effect} while its link is down"
                 self.requests.append(effect)

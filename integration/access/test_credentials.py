@@ -388,15 +388,15 @@ def logged(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], str]]:
 
 @pytest.mark.parametrize("kind", ["digest", "sasl"])
 def test_no_secret_is_logged(
-    kind: str, connect: Connect, fortress: Fortress, path: str, logged: Callable[[], str]
+    kind: str, connect: Connect, fortress: Fortress, own: str, logged: Callable[[], str]
 ) -> None:
     """Nor the session's password, which kazoo sends again when it reconnects."""
     with Forwarder(fortress.plain) as forwarder:
         session = connect(forwarder.hosts, auth=ALICE if kind == "digest" else sasl("alice"))
         _, password = session.credentials()
-        with zkelect.Election(session, path).campaign(timeout=30.0) as leadership:
+        with zkelect.Election(session, own).campaign(timeout=30.0) as leadership:
             forwarder.drop()
-            assert forwarder.wait(lambda: forwarder.replies["connect"] >= 2, 30.0)
+            assert forwarder.wait_for(lambda: forwarder.replies["connect"] >= 2)
             before = leadership.deadline
             while leadership.deadline == before:
                 assert not leadership.wait_lost(0.01)

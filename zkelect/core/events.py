@@ -442,6 +442,6 @@ class Fail(Effect):
 
 @attrs.frozen(kw_only=True)
 class Finish(Effect):
-    """The campaign is over and nothing of it is left on the servers."""
+    """This campaign and all before it are over; nothing of them is left on the servers."""
 
     campaign: int

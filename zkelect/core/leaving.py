@@ -15,9 +15,10 @@ def begin_later(s: State, event: ev.Campaigned) -> Step:
 
 
 def cancel_later(s: State, event: ev.Cancelled) -> Step:
+    """A campaign that never began is over with the one it waited for."""
     if s.again is None or s.again[0] != event.campaign:
         return s, ()
-    return evolve(s, again=None), (ev.Finish(stamp=s.stamp, campaign=event.campaign),)
+    return evolve(s, campaign=event.campaign, again=None), ()
 
 
 def let_go(s: State, _: ev.Returned) -> Step:

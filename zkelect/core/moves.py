@@ -63,20 +63,19 @@ def give_up(s: State, error: ZkelectError) -> Step:
 
 
 def go(s: State) -> Step:
+    asked = withdrawal(s)
     s, finish = finish_if_left(s)
-    return s, (*withdrawal(s), *finish)
+    return s, (*asked, *finish)
 
 
 def withdrawal(s: State) -> tuple[Effect, ...]:
     free = s.term is None or s.released
-    if s.phase is not Phase.LEAVING or s.node is None or not free:
+    if s.node is None or not free:
         return ()
     return (ev.Withdraw(stamp=s.stamp, node=s.node.node, reason=s.reason),)
 
 
 def finish_if_left(s: State) -> Step:
-    if s.phase is not Phase.LEAVING:
-        return s, ()
     if s.term is not None or s.node is not None or s.sent or s.doomed:
         return s, ()
     finish = ev.Finish(stamp=s.stamp, campaign=s.campaign)
