@@ -23,7 +23,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """On a busy machine an example may take any time: hypothesis must not judge by it."""
     if config.getoption("--hypothesis-profile", None) is None and find_spec("hypothesis"):
-        from hypothesis import settings
+        from hypothesis import HealthCheck, settings
 
-        settings.register_profile("untimed", deadline=None)
+        patient = [HealthCheck.too_slow]
+        settings.register_profile("untimed", deadline=None, suppress_health_check=patient)
         settings.load_profile("untimed")

@@ -301,9 +301,8 @@ class SlowRule:
 
     def f(self, k: int) -> int | Connect:
         tau = self.timeout / 2 if self.tick is None else self.tick
-        late_enough = [
-            j for j in range(k - 2) if self.a[j] <= self.s[k - 2] - 1.01 * tau / 2 - SLACK
-        ]
+        span = 1.01 * tau / 2 + SLACK  # added up first, so that both round alike
+        late_enough = [j for j in range(k - 2) if self.a[j] <= self.s[k - 2] - span]
         return max(late_enough, default="connect", key=int)
 
 

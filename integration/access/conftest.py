@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import pytest
+from access.fortress import build, make_keys
 from access.scripted import ScriptedServer
 from kazoo.client import KazooClient
 
 import zkelect
-from zkelect.testing import LocalEnsemble
-from zkelect.testing.ports import LOOPBACK, Port
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator
+
+    from access.fortress import Fortress, Keys
 
 WITHIN: Final = 30.0
 """Seconds: an outer bound against a hang, never a measure."""
@@ -28,101 +27,19 @@ WITHIN: Final = 30.0
 TICK: Final = 0.2
 SESSION_TIMEOUT: Final = 2.0
 
-PASSWORDS: Final = {"alice": "alice-s3cret", "bob": "bob-s3cret"}
-
-
-# --- certificates ----------------------------------------------------------------------------
-
-
-@attrs.frozen
-class Keys:
-    """Files in PEM: ``server`` is for the name localhost, and signed by ``ca``."""
-
-    folder: Path
-
-    def __getattr__(self, name: str) -> str:
-        return str(self.folder / f"{name}.pem")
-
-
-def _certify(folder: Path, name: str, *options: str) -> None:
-    """Make a key and its certificate, both in one file."""
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
-            *("-nodes", "-days", "3650", "-keyout", f"{name}.key", "-out", f"{name}.crt"),
-            *options,
-        ],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-    )
-    both = (folder / f"{name}.key").read_bytes() + (folder / f"{name}.crt").read_bytes()
-    (folder / f"{name}.pem").write_bytes(both)
-
-
-@pytest.fixture(scope="session")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
-    folder = tmp_path_factory.mktemp("keys")
-    leaf = ("-addext", "basicConstraints=critical,CA:FALSE", "-CA", "ca.crt", "-CAkey", "ca.key")
-    _certify(folder, "ca", "-subj", "/CN=our authority")
-    _certify(folder, "stranger", "-subj", "/CN=an authority that signed nothing here")
-    _certify(
-        folder, "server", "-subj", "/CN=server", "-addext", "subjectAltName=DNS:localhost", *leaf
-    )
-    _certify(folder, "client", "-subj", "/CN=client", *leaf)
-    (folder / "text.pem").write_text("no certificate at all\n")
-    return Keys(folder)
-
 
 # --- servers ---------------------------------------------------------------------------------
 
 
-@attrs.frozen
-class Fortress:
-    """A server that speaks TLS on one port, SASL on both, and lets everybody in.
-
-    :ivar plain: address of the port without TLS. :ivar port: number of the one with TLS.
-    """
-
-    plain: str
-    port: int
-
-    @property
-    def named(self) -> str:
-        """The TLS port, by the name its certificate carries."""
-        return f"localhost:{self.port}"
-
-    @property
-    def unnamed(self) -> str:
-        """The TLS port, by a name its certificate does not carry."""
-        return f"{LOOPBACK}:{self.port}"
+@pytest.fixture(scope="session")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
+    return make_keys(tmp_path_factory.mktemp("keys"))
 
 
 @pytest.fixture(scope="session")
 def fortress(keys: Keys) -> Iterator[Fortress]:
-    jaas = keys.folder / "jaas.conf"
-    users = " ".join(f'user_{user}="{password}"' for user, password in PASSWORDS.items())
-    module = "org.apache.zookeeper.server.auth.DigestLoginModule"
-    jaas.write_text(f"Server {{ {module} required {users}; }};\n")
-    with ExitStack() as stack:
-        port = Port()
-        stack.callback(port.release)
-        zookeeper = stack.enter_context(
-            LocalEnsemble(
-                tick_time=TICK,
-                config={
-                    "secureClientPort": str(port.number),
-                    "secureClientPortAddress": LOOPBACK,
-                    "serverCnxnFactory": "org.apache.zookeeper.server.NettyServerCnxnFactory",
-                    "ssl.keyStore.location": keys.server,
-                    "ssl.trustStore.location": keys.ca,
-                    "ssl.clientAuth": "none",
-                    "authProvider.1": "org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
-                },
-                java_options=[f"-Djava.security.auth.login.config={jaas}"],
-            )
-        )
-        yield Fortress(zookeeper.hosts, port.number)
+    with build(keys, TICK) as built:
+        yield built
 
 
 @pytest.fixture
@@ -185,13 +102,11 @@ class Belongings:
 
 
 def _sockets() -> Iterator[str]:
-    for number in os.listdir("/proc/self/fd"):
-        try:
-            target = os.readlink(f"/proc/self/fd/{number}")
-        except FileNotFoundError:
-            continue  # the descriptor of the listing itself, or closed meanwhile
-        if target.startswith("socket:"):
-            yield target
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # that of the listing itself, or closed meanwhile
+            target = str(descriptor.readlink())
+            if target.startswith("socket:"):
+                yield target
 
 
 @pytest.fixture

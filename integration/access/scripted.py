@@ -108,9 +108,7 @@ def _welcome(connection: socket.socket) -> None:
     _send(connection, struct.pack("!iiqi", 0, _GRANTED_MS, 0x1234, len(password)) + password)
 
 
-def _answer(
-    server: ScriptedServer, connection: socket.socket, request: wire.RequestHeader
-) -> None:
+def _answer(server: ScriptedServer, connection: socket.socket, request: wire.RequestHeader) -> None:
     name = wire.opcode_name(request.opcode)
     if name == "ping":
         _send(connection, struct.pack("!iqi", wire.PING_XID, 0, 0))

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
     from conftest import Campaign, Operator
 
+    Connect = Callable[..., zkelect.Session]
+    Refused = Callable[..., Any]
+
 TICK: Final = 0.2
-Connect = "Callable[..., zkelect.Session]"
-Refused = "Callable[..., Any]"
 
 
 def assert_misuse(error: zkelect.InvalidArgument, argument: str, value: object) -> None:
@@ -299,9 +300,7 @@ def test_wrong_arguments_beside_a_good_client(
 ) -> None:
     client = kazoo(zookeeper.hosts)
     options: dict[str, Any] = {"session_timeout": 2.0, argument: value}
-    error = refused(
-        zkelect.InvalidArgument, lambda: zkelect.Session.adopt(client, **options)
-    )
+    error = refused(zkelect.InvalidArgument, lambda: zkelect.Session.adopt(client, **options))
     assert_misuse(error, argument, value)
     assert not client.state_listeners
     assert client.connected
@@ -361,12 +360,12 @@ def test_long_names_in_the_history_never_outgrow_a_request(
     session = connect(zookeeper.hosts)
     election = zkelect.Election(session, path, name=name)
     began = session.session_id
-    for _ in range(25):
-        with election.campaign(timeout=30.0) as leadership:
-            leadership.check()
-        assert election.phase == "idle"
-    assert session.session_id == began
-    assert operator.terms(path)[-1]["token"] == str(leadership.token)
+    tokens = [str(election.run(lambda held: held.token, timeout=30.0)) for _ in range(25)]
+    assert (election.phase, session.session_id) == ("idle", began)
+    assert operator.nodes(path) == []
+    written = [term["token"] for term in operator.terms(path)]
+    assert written == tokens[-len(written) :]
+    assert len(written) > 1
 
 
 @pytest.mark.parametrize("timeout", [-1.0, -0.001, math.nan, math.inf])

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-import threading
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from access.conftest import PASSWORDS
-from kazoo.client import KazooClient
+from access.fortress import PASSWORDS
 from kazoo.exceptions import NoAuthError
 from kazoo.security import ACL, make_acl, make_digest_acl
 
@@ -18,12 +16,12 @@ from zkelect.testing import Forwarder
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from access.conftest import Fortress
+    from access.fortress import Fortress, Keys
 
     from zkelect.testing import LocalEnsemble
 
-Connect = "Callable[..., zkelect.Session]"
-Refused = "Callable[..., Any]"
+    Connect = Callable[..., zkelect.Session]
+    Refused = Callable[..., Any]
 
 ALICE: Final = zkelect.Digest(user="alice", password=PASSWORDS["alice"])
 BOB: Final = zkelect.Digest(user="bob", password=PASSWORDS["bob"])
@@ -31,7 +29,8 @@ ALL: Final = 31
 
 
 def digest_acl(user: str) -> ACL:
-    return make_digest_acl(user, PASSWORDS[user], all=True)
+    made: ACL = make_digest_acl(user, PASSWORDS[user], all=True)
+    return made
 
 
 def id_of(user: str) -> str:
@@ -165,9 +164,7 @@ def test_acl_entries_that_the_servers_do_not_take(
 
 
 @pytest.fixture
-def kept(
-    connect: Connect, zookeeper: LocalEnsemble, own: str
-) -> Iterator[str]:
+def kept(connect: Connect, zookeeper: LocalEnsemble, own: str) -> Iterator[str]:
     """An election that Alice keeps to herself, with Alice leading."""
     election = zkelect.Election(connect(zookeeper.hosts, auth=ALICE), own, name="alice")
     with election.campaign(timeout=30.0):
@@ -278,21 +275,26 @@ def sasl(user: str, password: str | None = None) -> zkelect.Sasl:
 
 
 def sasl_acl(user: str) -> ACL:
-    return make_acl("sasl", user, all=True)
+    made: ACL = make_acl("sasl", user, all=True)
+    return made
 
 
 @pytest.mark.parametrize("over", ["plain", "tls"])
 def test_right_sasl_credentials(
-    over: str, connect: Connect, kazoo: Any, fortress: Fortress, keys: Any, own: str
+    over: str, connect: Connect, kazoo: Any, fortress: Fortress, keys: Keys, own: str
 ) -> None:
-    hosts, tls = (fortress.plain, None) if over == "plain" else (
-        fortress.named, zkelect.Tls(ca=keys.ca)
+    hosts, tls = (
+        (fortress.plain, None)
+        if over == "plain"
+        else (fortress.named, zkelect.Tls(ca=keys.file("ca.crt")))
     )
     election = zkelect.Election(connect(hosts, auth=sasl("alice"), tls=tls), own)
     client = kazoo(
         fortress.plain,
         sasl_options={
-            "mechanism": "DIGEST-MD5", "username": "alice", "password": PASSWORDS["alice"]
+            "mechanism": "DIGEST-MD5",
+            "username": "alice",
+            "password": PASSWORDS["alice"],
         },
     )
     with election.campaign(timeout=30.0) as leadership:
@@ -312,7 +314,6 @@ def test_wrong_sasl_credentials(
 ) -> None:
     auth = sasl(user, password)
     error = refused(zkelect.AuthenticationFailed, lambda: connect(fortress.plain, auth=auth))
-    assert isinstance(error, zkelect.Unreachable)
     assert (error.hosts, error.scheme) == (fortress.plain, "sasl DIGEST-MD5")
     assert fortress.plain in str(error)
     assert "sasl DIGEST-MD5" in str(error)
@@ -414,5 +415,3 @@ def test_no_secret_is_logged_when_it_is_wrong(
     refused(zkelect.AuthenticationFailed, lambda: connect(fortress.plain, auth=auth))
     assert "AUTH_FAILED" in logged()
     assert "wr0ng-s3cret" not in logged()
-
-

@@ -10,12 +10,14 @@ import pytest
 import zkelect
 
 if TYPE_CHECKING:
-    from access.conftest import Fortress, Keys
+    from collections.abc import Callable
+
+    from access.fortress import Fortress, Keys
 
     from zkelect.testing import LocalEnsemble
 
-Connect = "Callable[..., zkelect.Session]"
-Refused = "Callable[..., Any]"
+    Connect = Callable[..., zkelect.Session]
+    Refused = Callable[..., Any]
 
 
 def assert_refused(error: zkelect.TlsFailed, port: int, cause: str) -> None:
@@ -27,7 +29,7 @@ def assert_refused(error: zkelect.TlsFailed, port: int, cause: str) -> None:
 
 
 def test_a_whole_campaign(connect: Connect, fortress: Fortress, keys: Keys, path: str) -> None:
-    session = connect(fortress.named, tls=zkelect.Tls(ca=keys.ca))
+    session = connect(fortress.named, tls=zkelect.Tls(ca=keys.file("ca.crt")))
     election = zkelect.Election(session, path, name="a")
     with election.campaign(timeout=30.0) as leadership:
         before = leadership.deadline
@@ -39,21 +41,18 @@ def test_a_whole_campaign(connect: Connect, fortress: Fortress, keys: Keys, path
     assert election.candidates() == ()
 
 
-def test_with_a_certificate_of_our_own(
-    connect: Connect, fortress: Fortress, keys: Keys
-) -> None:
-    both = keys.folder
-    tls = zkelect.Tls(
-        ca=keys.ca, certfile=str(both / "client.crt"), keyfile=str(both / "client.key")
-    )
-    assert connect(fortress.named, tls=tls).connected
-    assert connect(fortress.named, tls=zkelect.Tls(ca=keys.ca, certfile=keys.client)).connected
+def test_with_a_certificate_of_our_own(connect: Connect, fortress: Fortress, keys: Keys) -> None:
+    certificate, key = keys.file("client.crt"), keys.file("client.key")
+    apart = zkelect.Tls(ca=keys.file("ca.crt"), certfile=certificate, keyfile=key)
+    assert connect(fortress.named, tls=apart).connected
+    together = zkelect.Tls(ca=keys.file("ca.crt"), certfile=keys.file("client.pem"))
+    assert connect(fortress.named, tls=together).connected
 
 
 def test_a_wrong_authority(
     connect: Connect, fortress: Fortress, keys: Keys, refused: Refused
 ) -> None:
-    tls = zkelect.Tls(ca=keys.stranger)
+    tls = zkelect.Tls(ca=keys.file("stranger.crt"))
     error = refused(zkelect.TlsFailed, lambda: connect(fortress.named, tls=tls))
     assert_refused(error, fortress.port, "unable to get local issuer certificate")
     assert isinstance(error.__cause__, ssl.SSLCertVerificationError)
@@ -67,7 +66,7 @@ def test_the_authorities_of_the_system_when_none_is_given(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     refused(zkelect.TlsFailed, lambda: connect(fortress.named, tls=zkelect.Tls()))
-    monkeypatch.setenv("SSL_CERT_FILE", keys.ca)
+    monkeypatch.setenv("SSL_CERT_FILE", keys.file("ca.crt"))
     assert connect(fortress.named, tls=zkelect.Tls()).connected
 
 
@@ -79,8 +78,8 @@ def test_only_the_authority_that_was_given(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whoever names an authority does not want those of the system beside it."""
-    monkeypatch.setenv("SSL_CERT_FILE", keys.ca)
-    tls = zkelect.Tls(ca=keys.stranger)
+    monkeypatch.setenv("SSL_CERT_FILE", keys.file("ca.crt"))
+    tls = zkelect.Tls(ca=keys.file("stranger.crt"))
     error = refused(zkelect.TlsFailed, lambda: connect(fortress.named, tls=tls))
     assert_refused(error, fortress.port, "unable to get local issuer certificate")
 
@@ -88,7 +87,7 @@ def test_only_the_authority_that_was_given(
 def test_a_wrong_host_name(
     connect: Connect, fortress: Fortress, keys: Keys, refused: Refused
 ) -> None:
-    tls = zkelect.Tls(ca=keys.ca)
+    tls = zkelect.Tls(ca=keys.file("ca.crt"))
     error = refused(zkelect.TlsFailed, lambda: connect(fortress.unnamed, tls=tls))
     assert_refused(error, fortress.port, "certificate is not valid for '127.0.0.1'")
     assert isinstance(error.__cause__, ssl.SSLCertVerificationError)
@@ -97,8 +96,10 @@ def test_a_wrong_host_name(
 def test_a_wrong_host_name_that_is_not_asked_for(
     connect: Connect, fortress: Fortress, keys: Keys, refused: Refused
 ) -> None:
-    assert connect(fortress.unnamed, tls=zkelect.Tls(ca=keys.ca, check_hostname=False)).connected
-    tls = zkelect.Tls(ca=keys.stranger, check_hostname=False)  # the authority always is
+    assert connect(
+        fortress.unnamed, tls=zkelect.Tls(ca=keys.file("ca.crt"), check_hostname=False)
+    ).connected
+    tls = zkelect.Tls(ca=keys.file("stranger.crt"), check_hostname=False)  # the authority always is
     refused(zkelect.TlsFailed, lambda: connect(fortress.unnamed, tls=tls))
 
 
@@ -107,14 +108,14 @@ def test_one_server_with_a_wrong_name_among_good_ones(
 ) -> None:
     hosts = f"{fortress.unnamed},{fortress.named}"
     for _ in range(8):  # kazoo shuffles them
-        connect(hosts, tls=zkelect.Tls(ca=keys.ca)).close()
+        connect(hosts, tls=zkelect.Tls(ca=keys.file("ca.crt"))).close()
 
 
 def test_tls_on_a_plain_port(
     connect: Connect, zookeeper: LocalEnsemble, keys: Keys, refused: Refused
 ) -> None:
     port = int(zookeeper.hosts.rpartition(":")[2])
-    tls = zkelect.Tls(ca=keys.ca)
+    tls = zkelect.Tls(ca=keys.file("ca.crt"))
     error = refused(zkelect.TlsFailed, lambda: connect(zookeeper.hosts, tls=tls))
     assert error.host == f"127.0.0.1:{port}"
     assert isinstance(error.__cause__, (ssl.SSLError, OSError))
@@ -129,11 +130,11 @@ def test_no_tls_on_a_tls_port(connect: Connect, fortress: Fortress, refused: Ref
 @pytest.mark.parametrize(
     ("argument", "options"),
     [
-        ("ca", {"ca": "none"}),
-        ("ca", {"ca": "text"}),
-        ("certfile", {"certfile": "none"}),
-        ("certfile", {"certfile": "none", "keyfile": "client"}),
-        ("certfile", {"certfile": "ca", "keyfile": "client"}),
+        ("ca", {"ca": "none.pem"}),
+        ("ca", {"ca": "text.pem"}),
+        ("certfile", {"certfile": "none.pem"}),
+        ("certfile", {"certfile": "none.pem", "keyfile": "client.key"}),
+        ("certfile", {"certfile": "ca.crt", "keyfile": "client.key"}),
     ],
 )
 def test_files_that_are_no_good(
@@ -144,8 +145,8 @@ def test_files_that_are_no_good(
     keys: Keys,
     refused: Refused,
 ) -> None:
-    files: dict[str, Any] = {name: getattr(keys, file) for name, file in options.items()}
-    tls = zkelect.Tls(**{"ca": keys.ca, **files})
+    files: dict[str, Any] = {name: keys.file(file) for name, file in options.items()}
+    tls = zkelect.Tls(**{"ca": keys.file("ca.crt"), **files})
     error = refused(zkelect.InvalidArgument, lambda: connect(fortress.named, tls=tls))
     assert isinstance(error, zkelect.Misuse)
     assert files[argument] in str(error)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from zkelect.testing import LocalEnsemble
 
-Connect = "Callable[..., zkelect.Session]"
-Refused = "Callable[..., Any]"
-Measured = "Callable[[str, float, float], None]"
+    Connect = Callable[..., zkelect.Session]
+    Refused = Callable[..., Any]
+    Measured = Callable[[str, float, float], None]
 
 TIMEOUT: Final = 1.0
 WITHIN: Final = 30.0
@@ -86,13 +86,16 @@ def test_a_black_hole_is_left_at_once_when_there_is_no_time(
 ) -> None:
     """Also while the connection is just being made."""
     server = scripted(keep_silent)
+    call = lambda: zkelect.connect(server.address, session_timeout=60.0, timeout=0.0)  # noqa: E731
     began = time.monotonic()
-    for _ in range(20):
-        refused(zkelect.ConnectFailed, lambda: zkelect.connect(server.address, timeout=0.0))
-    assert time.monotonic() - began < 10.0  # the session timeout, which kazoo would wait
+    for _ in range(10):
+        refused(zkelect.ConnectFailed, call)
+    assert time.monotonic() - began < WITHIN  # kazoo itself would wait for the session timeout
 
 
-def test_a_black_hole_when_tls_is_expected(scripted: Any, connect: Connect, refused: Refused) -> None:
+def test_a_black_hole_when_tls_is_expected(
+    scripted: Any, connect: Connect, refused: Refused
+) -> None:
     server = scripted(keep_silent)
     call = lambda: connect(server.address, timeout=2.0, tls=zkelect.Tls())  # noqa: E731
     error = refused(zkelect.ConnectFailed, call)
@@ -145,9 +148,7 @@ def test_the_name_as_given_is_in_the_message(unreachable: Any, port: Port) -> No
     assert any(address.startswith("localhost:") for address in error.causes)
 
 
-def test_each_of_several_servers_is_named(
-    unreachable: Any, scripted: Any, port: Port
-) -> None:
+def test_each_of_several_servers_is_named(unreachable: Any, scripted: Any, port: Port) -> None:
     closing, http = scripted(close_at_once), scripted(speak_http)
     hosts = f"{port.address},{closing.address},{http.address},zookeeper.invalid:2181"
     error = unreachable(hosts, timeout=3.0)
@@ -171,7 +172,6 @@ def test_one_good_server_is_enough(
 def test_a_server_before_3_5(scripted: Any, connect: Connect, refused: Refused) -> None:
     server = scripted(serve_3_4)
     error = refused(zkelect.ServerTooOld, lambda: connect(server.address))
-    assert isinstance(error, zkelect.Unreachable)
     assert error.hosts == server.address
     assert server.address in str(error)
     assert "3.5" in str(error)

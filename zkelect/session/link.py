@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from kazoo.client import KazooClient
@@ -14,6 +14,7 @@ from kazoo.protocol.states import KeeperState
 
 from zkelect.errors import InvalidArgument
 from zkelect.session.clock import Clock
+from zkelect.session.gateway import Gateway
 from zkelect.session.handler import ObservedHandler, Observer
 from zkelect.session.kazoolog import KazooLog
 
@@ -43,6 +44,15 @@ class Link:
         """Session id and password, None while there is no connection."""
         found: tuple[int, bytes] | None = self.client.client_id
         return found
+
+    @property
+    def zxid(self) -> int:
+        """The last zxid that the servers told."""
+        return int(self.client.last_zxid or 0)
+
+    def gateway(self, clock: Clock, acl: Sequence[Any], deliver: Callable[..., None]) -> Gateway:
+        """Return how to ask the servers over this link."""
+        return Gateway(self.client, clock, acl, deliver)
 
     def start(self, listen: Callable[[str], None]) -> None:
         """Begin to connect; ``listen`` hears of every change of state."""

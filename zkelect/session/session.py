@@ -29,7 +29,6 @@ from zkelect.session import wire
 from zkelect.session.access import parse_acl
 from zkelect.session.clock import Clock, SystemClock
 from zkelect.session.driver import Roster
-from zkelect.session.gateway import Gateway
 from zkelect.session.handler import ObservedSocket
 from zkelect.session.limits import check_session, check_timeout
 from zkelect.session.link import AdoptedLink, Link
@@ -94,7 +93,7 @@ class Session:
         self._ticker = Ticker(self.lock, self.clock, Watchdog(self).watch, f"zkelect {hosts}")
         self.roster = Roster(self._ticker.kick)
         self.link = make_link(self)
-        self.gateway = Gateway(self.link.client, self.clock, acl, self.deliver)
+        self.gateway = self.link.gateway(self.clock, acl, self.deliver)
         self.prober = Prober(self.gateway, self.clock, self.roster, self._answered)
         _OPEN.add(self)
 
@@ -154,7 +153,7 @@ class Session:
     @property
     def zxid(self) -> int:
         """The highest zxid that the ensemble has told this session."""
-        return max(self._zxid, self.link.client.last_zxid or 0)
+        return max(self._zxid, self.link.zxid)
 
     @property
     def foreign(self) -> bool:
@@ -243,10 +242,19 @@ class Session:
 
     # --- how it begins -----------------------------------------------------------------------
 
-    def begin(self) -> None:
-        """Start the session's thread and let kazoo connect."""
-        self._ticker.start()
+    def begin(self, *, threaded: bool = True) -> None:
+        """Start the session's thread and let kazoo connect.
+
+        :param threaded: False for a clock that somebody turns by hand; see :meth:`turn`.
+        """
+        if threaded:
+            self._ticker.start()
         self.link.start(self._listen)
+
+    def turn(self) -> float:
+        """Do what is due now and return the instant of the next turn, without a thread."""
+        with self.lock:
+            return self._ticker.turn()
 
     def take_over(self, session_timeout: float) -> None:
         """Begin with a connection whose handshake nobody observed: it proves nothing."""

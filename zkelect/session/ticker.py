@@ -64,8 +64,8 @@ class Ticker:
         self.kick()
 
     def join(self, timeout: float) -> None:
-        """Wait for the thread's end, unless called on it."""
-        if threading.current_thread() is not self._thread:
+        """Wait for the thread's end, unless called on it, or it never began."""
+        if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(timeout)
 
     def call_at(self, at: float, call: Callable[[], None]) -> Timer:
@@ -80,16 +80,8 @@ class Ticker:
         self._kicked = True
         self._wanted.notify()
 
-    def _run(self) -> None:
-        with self._wanted:
-            while not self._stopped:
-                self._kicked = False
-                wanted = self._turn()
-                if not self._kicked:
-                    nap = min(wanted - self._clock.boottime(), _LONGEST_NAP)
-                    self._wanted.wait(max(nap, 0.0))
-
-    def _turn(self) -> float:
+    def turn(self) -> float:
+        """Do what is due and return when to turn again; needs the lock."""
         now = self._clock.boottime()
         while self._timers and (self._timers[0][0] <= now or self._timers[0][2].due):
             timer = heapq.heappop(self._timers)[2]
@@ -100,6 +92,15 @@ class Ticker:
         if wanted is None:
             wanted = now + _RETRY
         return min(wanted, self._timers[0][0]) if self._timers else wanted
+
+    def _run(self) -> None:
+        with self._wanted:
+            while not self._stopped:
+                self._kicked = False
+                wanted = self.turn()
+                if not self._kicked:
+                    nap = min(wanted - self._clock.boottime(), _LONGEST_NAP)
+                    self._wanted.wait(max(nap, 0.0))
 
     def _survive(self, call: Callable[[], _Result]) -> _Result | None:
         """A bug in one turn must not end the watchdog: then nobody would ever be deposed."""
