@@ -132,7 +132,7 @@ class Candidate:
 
     def _be_child(self) -> None:
         leadership = self._led()
-        calls = {
+        calls: dict[str, Callable[[], object]] = {
             "check": leadership.check,
             "write": lambda: self._append(leadership, "child"),
             "run": lambda: self._election.run(lambda _: None, timeout=1.0),

@@ -35,6 +35,10 @@ ECHO = """
     for line in sys.stdin:
         tell(line.strip(), token=TOKEN, lease=1.0, reason="lapsed")
 """
+IMPORTING = """
+    import json, only_here, zkelect
+    print(json.dumps({"event": zkelect.__file__, "at": 0}))
+"""
 # Says goodbye, and is killed in the middle of the next line.
 CUT_SHORT = """
     print('{"event": "bye", "at": 0}')
@@ -90,11 +94,14 @@ def test_a_candidate_is_told_its_part_and_hears_no_ctrl_c(
 def test_a_candidate_imports_what_this_process_does(
     start: Callable[..., Candidates], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "zkelect").mkdir()
-    (tmp_path / "zkelect" / "__init__.py").write_text("raise SystemExit(3)", "utf-8")
+    """Not what lies in the current folder, and also what is on a path of ours alone."""
+    (tmp_path / "zkelect.py").write_text("raise SystemExit(3)", "utf-8")
     monkeypatch.chdir(tmp_path)
-    program = "import json, zkelect; print(json.dumps({'event': zkelect.__file__, 'at': 0}))"
-    assert hear(start(program)).kind == zkelect.__file__
+    ours = tmp_path / "ours"
+    ours.mkdir()
+    (ours / "only_here.py").write_text("", "utf-8")
+    monkeypatch.syspath_prepend(ours)
+    assert hear(start(IMPORTING)).kind == zkelect.__file__
 
 
 def test_an_order_is_heard_and_answered(start: Callable[..., Candidates]) -> None:

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["PASSWORDS", "Fortress", "Keys", "build", "make_keys"]
+__all__ = ["KEY_PASSWORD", "PASSWORDS", "Fortress", "Keys", "build", "make_keys"]
 
 PASSWORDS: Final = {"alice": "alice-s3cret", "bob": "bob-s3cret"}
 """Of the users whom the server knows by SASL."""
+
+KEY_PASSWORD: Final = "k3y-s3cret"
 
 _NEW_KEY: Final = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
 _LEAF: Final = ("-addext", "basicConstraints=critical,CA:FALSE")
@@ -31,7 +33,7 @@ class Keys:
     """Where the files are: for each name NAME.crt, NAME.key, and both in NAME.pem.
 
     ``server`` is for the name localhost and signed by ``ca``, as is ``client``; ``stranger``
-    has signed nothing.
+    has signed nothing. ``locked.key`` is the client's key, with a password.
     """
 
     folder: Path
@@ -67,6 +69,7 @@ def make_keys(folder: Path) -> Keys:
     _certify(folder, "stranger", "-subj", "/CN=an authority that signed nothing here")
     _certify(folder, "server", "-subj", "/CN=server", *_FOR_LOCALHOST, *_SIGNED)
     _certify(folder, "client", "-subj", "/CN=client", *_SIGNED)
+    _lock(folder, "client", KEY_PASSWORD)
     (folder / "text.pem").write_text("no certificate at all\n")
     return Keys(folder)
 
@@ -79,7 +82,7 @@ def build(keys: Keys, tick_time: float) -> Iterator[Fortress]:
         "secureClientPortAddress": LOOPBACK,
         "serverCnxnFactory": "org.apache.zookeeper.server.NettyServerCnxnFactory",
         "ssl.keyStore.location": keys.file("server.pem"),
-        "ssl.trustStore.location": keys.file("ca.crt"),
+        "ssl.trustStore.location": keys.file("ca.pem"),  # the server knows the format by the ending
         "ssl.clientAuth": "none",
         "authProvider.1": "org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
     }
@@ -105,3 +108,9 @@ def _certify(folder: Path, name: str, *options: str) -> None:
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
     both = (folder / f"{name}.key").read_bytes() + (folder / f"{name}.crt").read_bytes()
     (folder / f"{name}.pem").write_bytes(both)
+
+
+def _lock(folder: Path, name: str, password: str) -> None:
+    files = ("-in", f"{name}.key", "-out", "locked.key")
+    command = ("openssl", "pkcs8", "-topk8", *files, "-passout", f"pass:{password}")
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)

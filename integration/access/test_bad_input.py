@@ -37,6 +37,27 @@ def assert_misuse(error: zkelect.InvalidArgument, argument: str, value: object) 
     assert error.expected in str(error)
 
 
+@pytest.mark.parametrize(
+    ("kind", "branch"),
+    [
+        (zkelect.InvalidArgument, zkelect.Misuse),
+        (zkelect.CampaignInProgress, zkelect.Misuse),
+        (zkelect.SessionClosed, zkelect.Misuse),
+        (zkelect.ConnectFailed, zkelect.Unreachable),
+        (zkelect.TlsFailed, zkelect.Unreachable),
+        (zkelect.AuthenticationFailed, zkelect.Unreachable),
+        (zkelect.PermissionDenied, zkelect.Unreachable),
+        (zkelect.ServerTooOld, zkelect.Unreachable),
+        (zkelect.NotElected, zkelect.Unreachable),
+    ],
+)
+def test_whose_fault_it_is(
+    kind: type[zkelect.ZkelectError], branch: type[zkelect.ZkelectError]
+) -> None:
+    branches = (zkelect.Misuse, zkelect.Lost, zkelect.Refused, zkelect.Unreachable)
+    assert [each for each in branches if issubclass(kind, each)] == [branch]
+
+
 # --- where -------------------------------------------------------------------------------------
 
 

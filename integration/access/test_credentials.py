@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from access.fortress import PASSWORDS
+from access.fortress import KEY_PASSWORD, PASSWORDS
 from kazoo.exceptions import NoAuthError
 from kazoo.security import ACL, make_acl, make_digest_acl
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     Connect = Callable[..., zkelect.Session]
     Refused = Callable[..., Any]
+    Eventually = Callable[[Callable[[], object], str], None]
 
 ALICE: Final = zkelect.Digest(user="alice", password=PASSWORDS["alice"])
 BOB: Final = zkelect.Digest(user="bob", password=PASSWORDS["bob"])
@@ -241,7 +242,7 @@ def test_who_may_only_read_can_follow_but_not_stand(
 
 
 def test_who_may_create_but_not_read_leaves_nothing_behind(
-    connect: Connect, kazoo: Any, zookeeper: LocalEnsemble, own: str
+    connect: Connect, kazoo: Any, zookeeper: LocalEnsemble, own: str, eventually: Eventually
 ) -> None:
     """The candidate is made before the roll can be read, and has to go again."""
     alice = kazoo(zookeeper.hosts, auth_data=[("digest", f"alice:{ALICE.password}")])
@@ -251,11 +252,11 @@ def test_who_may_create_but_not_read_leaves_nothing_behind(
     with pytest.raises(zkelect.PermissionDenied) as caught:
         election.campaign(timeout=30.0).__enter__()
     assert_denied(caught.value, own, "read", ())
-    assert alice.get_children(own) == []
+    eventually(lambda: alice.get_children(own) == [], "the candidate is gone")
 
 
 def test_a_record_that_may_not_be_read(
-    connect: Connect, kazoo: Any, zookeeper: LocalEnsemble, own: str
+    connect: Connect, kazoo: Any, zookeeper: LocalEnsemble, own: str, eventually: Eventually
 ) -> None:
     alice = kazoo(zookeeper.hosts, auth_data=[("digest", f"alice:{ALICE.password}")])
     alice.create(own, makepath=True)
@@ -264,7 +265,7 @@ def test_a_record_that_may_not_be_read(
     with pytest.raises(zkelect.PermissionDenied) as caught:
         election.campaign(timeout=30.0).__enter__()
     assert_denied(caught.value, f"{own}.zkelect", "read", ("digest",))
-    assert alice.get_children(own) == []
+    eventually(lambda: alice.get_children(own) == [], "the candidate is gone")
 
 
 # --- SASL --------------------------------------------------------------------------------------
@@ -361,7 +362,7 @@ def test_sasl_credentials_that_cannot_be(
 # --- secrets -----------------------------------------------------------------------------------
 
 
-SECRETS: Final = (*PASSWORDS.values(), "wr0ng-s3cret", "k3y-s3cret")
+SECRETS: Final = (*PASSWORDS.values(), "wr0ng-s3cret", KEY_PASSWORD)
 
 
 @pytest.mark.parametrize(
@@ -369,7 +370,7 @@ SECRETS: Final = (*PASSWORDS.values(), "wr0ng-s3cret", "k3y-s3cret")
     [
         ALICE,
         sasl("alice"),
-        zkelect.Tls(keyfile_password="k3y-s3cret"),
+        zkelect.Tls(keyfile_password=KEY_PASSWORD),
     ],
     ids=lambda value: type(value).__name__,
 )

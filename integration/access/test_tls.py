@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ssl
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from access.fortress import KEY_PASSWORD
 
 import zkelect
 
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
     Connect = Callable[..., zkelect.Session]
     Refused = Callable[..., Any]
+
+
+LOCKED: Final = {"ca": "ca.crt", "certfile": "client.crt", "keyfile": "locked.key"}
 
 
 def assert_refused(error: zkelect.TlsFailed, port: int, cause: str) -> None:
@@ -47,6 +52,20 @@ def test_with_a_certificate_of_our_own(connect: Connect, fortress: Fortress, key
     assert connect(fortress.named, tls=apart).connected
     together = zkelect.Tls(ca=keys.file("ca.crt"), certfile=keys.file("client.pem"))
     assert connect(fortress.named, tls=together).connected
+
+
+def test_with_a_key_that_has_a_password(
+    connect: Connect, fortress: Fortress, keys: Keys, refused: Refused
+) -> None:
+    """Without it OpenSSL would ask at the terminal, and wait."""
+    files: dict[str, Any] = {name: keys.file(file) for name, file in LOCKED.items()}
+    right = zkelect.Tls(keyfile_password=KEY_PASSWORD, **files)
+    assert connect(fortress.named, tls=right).connected
+    for password in (None, "wr0ng-s3cret"):
+        tls = zkelect.Tls(keyfile_password=password, **files)
+        error = refused(zkelect.InvalidArgument, partial(connect, fortress.named, tls=tls))
+        assert files["keyfile"] in str(error)
+        assert "s3cret" not in str(error)
 
 
 def test_a_wrong_authority(
@@ -148,6 +167,6 @@ def test_files_that_are_no_good(
     files: dict[str, Any] = {name: keys.file(file) for name, file in options.items()}
     tls = zkelect.Tls(**{"ca": keys.file("ca.crt"), **files})
     error = refused(zkelect.InvalidArgument, lambda: connect(fortress.named, tls=tls))
-    assert isinstance(error, zkelect.Misuse)
+    assert (error.argument, error.value) == (argument, files[argument])
     assert files[argument] in str(error)
     assert isinstance(error.__cause__, OSError)  # ssl.SSLError is one

@@ -18,7 +18,7 @@ from zkelect.testing import expire
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Actor, Campaign, Operator
+    from conftest import Actor, Operator
 
     from zkelect.testing import LocalEnsemble
 
@@ -98,7 +98,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def make_world(
-    cast: Callable[..., Actor], operator: Operator, zookeeper: LocalEnsemble, path: str, clock: Clock
+    cast: Callable[..., Actor],
+    operator: Operator,
+    zookeeper: LocalEnsemble,
+    path: str,
+    clock: Clock,
 ) -> Callable[..., World]:
     def make(**options: Any) -> World:
         return World(cast("A", **options), operator, zookeeper, path, clock)
@@ -171,11 +175,21 @@ def test_h12_deposed_comes_once_after_every_cause(
     assert leadership.reason == cause
 
 
-FAULTS: dict[str, Callable[[Actor], object]] = {
+def refuse_dialling(a: Actor) -> None:
+    a.forwarder.refuse()
+    a.forwarder.drop()
+
+
+def swallow_handshakes(a: Actor) -> None:
+    a.forwarder.cut("replies")
+    a.forwarder.drop()
+
+
+FAULTS: dict[str, Callable[[Actor], None]] = {
     "a probe is not delivered": lambda a: a.forwarder.cut("requests"),
     "a probe is not answered": lambda a: a.forwarder.cut("replies"),
-    "dialling is refused": lambda a: (a.forwarder.refuse(), a.forwarder.drop()),
-    "the handshake is not answered": lambda a: (a.forwarder.cut("replies"), a.forwarder.drop()),
+    "dialling is refused": refuse_dialling,
+    "the handshake is not answered": swallow_handshakes,
 }
 
 

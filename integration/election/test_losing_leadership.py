@@ -49,7 +49,7 @@ def test_h01_an_expired_leader_is_deposed_once_by_the_first_answer_that_says_so(
     """kazoo #2, #565."""
     a, b = cast("A", session_timeout=LONG), cast("B")
     first = a.lead()
-    b.wait()
+    b.queue()
     a.forwarder.refuse()  # the server will end the connection; nobody shall tell why, yet
     expire(a.session, hosts=zookeeper.hosts)
     second = b.diary.wait("elected").leadership
@@ -77,7 +77,7 @@ def test_h01_the_fence_refuses_every_write_of_a_leader_that_does_not_know_yet(
     stale = a.lead()
     ours.claim(stale)
     write(ours, stale)
-    b.wait()
+    b.queue()
     a.forwarder.cut()
     expire(a.session, hosts=zookeeper.hosts)
     successor = b.diary.wait("elected").leadership
@@ -109,7 +109,7 @@ def test_h02_a_leader_that_was_stopped_knows_at_its_first_check(
         token = a.wait("elected")["token"]
         assert "error" not in a.does("claim")
         assert "error" not in a.does("write", "first")
-        b.wait()
+        b.queue()
         a.order("write-late", "stale")
         a.wait("checked")
         a.signal(signal.SIGSTOP)
@@ -239,7 +239,7 @@ def test_h06_requests_of_the_application_do_not_hide_a_dead_link(
         client, session = adopted(link.hosts, tick_time=0.2)
         election = zkelect.Election(session, path, name="A")
         sentry = watch(campaign(election).leadership())
-        b = cast("B").wait()
+        b = cast("B").queue()
         with busy(lambda: client.get_async("/")):
             link.cut()
             successor = b.diary.wait("granted")
@@ -254,7 +254,7 @@ def test_h06_our_own_questions_do_not_hide_a_dead_link(
 ) -> None:
     a, b = cast("A"), cast("B")
     sentry = watch(a.lead())
-    b.wait()
+    b.queue()
     with busy(lambda: a.election.candidates(timeout=0.1)):
         a.forwarder.cut()
         cut = boottime()
@@ -275,7 +275,7 @@ def test_h08_an_evicted_leader_is_deposed_by_its_watch_and_stands_again_behind(
     """CURATOR-171."""
     a, b = cast("A", session_timeout=LONG), cast("B")
     first = a.lead()
-    b.wait()
+    b.queue()
     a.forwarder.cut("requests")  # no probe can tell: only the watch
     operator.delete(path, first.node)
     deposed = a.diary.wait("deposed")
@@ -300,7 +300,7 @@ def test_h08_while_an_evicted_leader_is_cut_off_only_the_fence_holds(
     ours, theirs = fence(), fence()
     stale = a.lead()
     ours.claim(stale)
-    b.wait()
+    b.queue()
     sentry = watch(stale)
     a.forwarder.cut()
     operator.delete(path, stale.node)
@@ -324,8 +324,8 @@ def test_h09_an_evicted_waiter_stands_again_and_disturbs_nobody(
 ) -> None:
     a, b, c = cast("A"), cast("B"), cast("C")
     leadership = a.lead()
-    b.wait()
-    c.wait()
+    b.queue()
+    c.queue()
     before = operator.nodes(path)
     creates = {each: each.forwarder.requests["create2"] for each in (a, c)}
     operator.delete(path, before[1])

@@ -22,7 +22,7 @@ def start() -> None:
     try:
         from zkelect.cli.main import command  # noqa: PLC0415 - this line may fail, by design
     except ModuleNotFoundError as missing:
-        if missing.name not in _EXTRA:
+        if (missing.name or "").partition(".")[0] not in _EXTRA:
             raise
         print(
             "zkelect: the command line needs its extra: pip install 'zkelect[cli]'",

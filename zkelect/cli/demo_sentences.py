@@ -24,7 +24,7 @@ ACTS: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(
         ),
         3: (
             "Frozen leader",
-            "The leader is stopped between two rows, and does not know that time passes.",
+            "A leader stopped between two rows wakes too late: its next row is refused.",
         ),
         4: (
             "Killed leader",

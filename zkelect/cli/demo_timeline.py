@@ -115,7 +115,7 @@ class Timeline:
     def _explain(self, token: str) -> None:
         self._explained = True
         self._detail("token", token)
-        self._detail("", f"in short {shorten(token)}; it rises from leader to leader")
+        self._detail("", f"{shorten(token)} is generation and czxid, higher with each leader")
 
     def _detail(self, label: str, text: str) -> None:
         self._line("", Text(label, "dim"), Text(text, "dim"))

@@ -29,7 +29,8 @@ def explain_missing(missing: ServerNotFound) -> str:
 def install_with_progress(console: Console) -> None:
     """Install ZooKeeper unless this machine has one, and show how it goes.
 
-    :param console: a terminal gets one line that changes; anything else every line.
+    :param console: a terminal gets what is run, and one line that changes; anything else gets
+        every line.
     :raises ServerNotFound: only root on Debian or Ubuntu can.
     :raises InstallFailed: apt-get could not.
     """
@@ -37,7 +38,13 @@ def install_with_progress(console: Console) -> None:
         install(lambda line: console.out(line, highlight=False))
         return
     with console.status("Looking for ZooKeeper", spinner="line") as status:
-        install(lambda line: status.update(_cut(line, console.width)))
+
+        def show(line: str) -> None:
+            if line.startswith("$ "):
+                console.print(Text(line))
+            status.update(_cut(line, console.width))
+
+        install(show)
 
 
 def _cut(line: str, width: int) -> Text:

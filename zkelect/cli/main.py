@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import click
-from rich.console import Console
+from rich import console
 
 from zkelect.cli.demo import run
 from zkelect.cli.demo_event import Screen
@@ -86,7 +86,7 @@ def demo(install: bool, servers: str, as_json: bool) -> None:
     """  # noqa: D301 - click looks for the character itself, to leave the lines as they are
     with Interruption() as interruption, _telling_failures():
         if install:
-            install_with_progress(Console(stderr=True))
+            install_with_progress(console.Console(stderr=True))
         report = run(
             _screen(as_json),
             servers=int(servers),
@@ -100,7 +100,7 @@ def demo(install: bool, servers: str, as_json: bool) -> None:
 
 
 def _screen(as_json: bool) -> Screen:
-    return JsonLines(sys.stdout) if as_json else Timeline(Console(highlight=False))
+    return JsonLines(sys.stdout) if as_json else Timeline(console.Console(highlight=False))
 
 
 @contextmanager

@@ -1,7 +1,7 @@
-"""One forwarded connection: a client's socket, a server's socket, and a flow each way.
+"""One connection through a relay: a client's socket, a server's socket, a flow each way.
 
-Sockets do not block here and nothing waits: the forwarder's loop asks for the events
-wanted and hands them in.
+Sockets do not block here and nothing waits: the relay's loop asks for the events wanted
+and hands them in. What passes is decided by a :class:`~zkelect.testing.tap.Tap`.
 """
 
 from __future__ import annotations
@@ -9,42 +9,55 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
+from collections import deque
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING, Final
 
 from zkelect.testing.conversation import REPLIES, REQUESTS, Direction
+from zkelect.testing.tap import Act, End, Hang, Hold, Send
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from zkelect.testing.tap import Tap
 
 __all__ = ["Link"]
 
 _CHUNK: Final = 65536
 _MOST_PENDING: Final = 4 * _CHUNK
+_MOST_QUEUED: Final = 10_000
 _RESET_AT_CLOSE: Final = struct.pack("ii", 1, 0)  # SO_LINGER of 0 s: close() sends RST
 
 
 class _Flow:
-    """One direction: what was read from the source and not yet written to the sink."""
+    """One direction: what was read from the source and not yet written to the sink.
+
+    :ivar queue: what may not be written yet. :ivar ended: the source will send no more.
+    :ivar mute: the sink must not hear of that. :ivar sunk: the sink is gone.
+    """
 
     def __init__(self, direction: Direction, source: socket.socket, sink: socket.socket) -> None:
         self.direction: Direction = direction
         self.source, self.sink = source, sink
         self.pending = bytearray()
-        self.ended = False  # the source will send no more
-        self.broken = False  # a cut swallowed something: nothing after it may pass
+        self.queue = deque[Act]()
+        self.ended = self.mute = self.sunk = False
 
     @property
     def reads(self) -> bool:
-        return not self.ended and len(self.pending) < _MOST_PENDING
+        room = len(self.pending) < _MOST_PENDING and len(self.queue) < _MOST_QUEUED
+        return not self.ended and room
 
     @property
     def finished(self) -> bool:
-        return self.ended and not self.pending
+        return self.ended and not (self.pending or self.queue)
 
     def write(self) -> None:
         sent = self.sink.send(self.pending)
         del self.pending[:sent]
+
+    def sink_is_gone(self) -> None:
+        self.sunk = True
+        self.pending.clear()
+        self.queue.clear()
 
 
 class Link:
@@ -54,39 +67,32 @@ class Link:
     """
 
     def __init__(
-        self,
-        client: socket.socket,
-        server_address: tuple[str, int],
-        cut: Container[Direction],
-        heard: Callable[[Direction, bytes, bool], None],
+        self, client: socket.socket, server_address: tuple[str, int], tap: Tap, *, connect: bool
     ) -> None:
-        """Begin to connect to the server, unless requests are cut: then it hears of nothing.
+        """Begin to connect to the server.
 
-        :param cut: the directions that swallow; looked at again with every event.
-        :param heard: is given direction, bytes, and whether they pass.
+        :param tap: decides what passes. :param connect: False: the server hears of nothing.
         """
-        self._cut, self._heard = cut, heard
+        self.tap = tap
         self._client, self._server = client, socket.socket(_family(server_address))
         self._requests = _Flow(REQUESTS, client, self._server)
         self._replies = _Flow(REPLIES, self._server, client)
-        self._connecting = REQUESTS not in cut
-        self._requests.broken = self._replies.broken = self._replies.ended = REQUESTS in cut
+        self._connecting = connect
+        self._ending = False
         self.closed = False
         for end in self.ends:
             end.setblocking(False)
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self._connecting:
+        if connect:
             self._server.connect_ex(server_address)
+        else:
+            self._replies.ended = self._replies.mute = True
+            self._requests.mute = self._requests.sunk = True
 
     @property
     def ends(self) -> tuple[socket.socket, socket.socket]:
         """The two sockets."""
         return self._client, self._server
-
-    @property
-    def broken(self) -> bool:
-        """A cut has swallowed something of it, so it can never go on."""
-        return self._requests.broken or self._replies.broken
 
     def wants(self, end: socket.socket) -> int:
         """Return the selector events to wait for on one of the ends; 0 for none."""
@@ -94,7 +100,7 @@ class Link:
             return 0
         if end is self._server and self._connecting:
             return EVENT_WRITE
-        read = EVENT_READ if self._flow_from(end).reads else 0
+        read = EVENT_READ if self._flow_from(end).reads and not self._ending else 0
         return read | (EVENT_WRITE if self._flow_to(end).pending else 0)
 
     def handle(self, end: socket.socket, events: int) -> None:
@@ -107,6 +113,12 @@ class Link:
             return
         except OSError:
             self._lose(end)
+        self._settle()
+
+    def resume(self) -> None:
+        """Go on with what waits behind a gate that is open now."""
+        for flow in (self._requests, self._replies):
+            self._release(flow)
         self._settle()
 
     def reset(self) -> None:
@@ -128,36 +140,60 @@ class Link:
 
     def _read(self, flow: _Flow) -> None:
         data = flow.source.recv(_CHUNK)
-        flow.broken |= flow.direction in self._cut
         if not data:
             flow.ended = True
+            flow.mute |= not self.tap.hears(flow.direction)
             return
-        self._heard(flow.direction, data, not flow.broken)
-        if not flow.broken:
-            flow.pending += data
+        for act in self.tap.take(flow.direction, data):
+            self._flow(act.direction).queue.append(act)
+        for each in (self._requests, self._replies):
+            self._release(each)
+
+    def _release(self, flow: _Flow) -> None:
+        while flow.queue and not self._ending:
+            match flow.queue[0]:
+                case Hold(gate=gate) if not gate.open:
+                    return
+                case Send(data=data) if not flow.sunk:
+                    flow.pending += data
+                case End():
+                    self._ending = True
+                case Hang():
+                    self._hang()
+                    return
+            flow.queue.popleft()
+
+    def _hang(self) -> None:
+        self.tap.sever()
+        self._requests.queue.clear()
+        self._replies.queue.clear()
 
     def _lose(self, end: socket.socket) -> None:
         """One side was reset. The other hears of it, unless that is cut."""
         outward, inward = self._flow_from(end), self._flow_to(end)
-        if not (outward.broken or outward.direction in self._cut):
+        if self.tap.hears(outward.direction):
             self.reset()
             return
-        outward.ended = outward.broken = inward.broken = True
-        outward.pending.clear()
-        inward.pending.clear()
+        outward.ended = outward.mute = inward.mute = True
+        inward.sink_is_gone()
 
     def _settle(self) -> None:
         """Pass the end of a flow on; close when both have ended."""
         if self.closed:
             return
-        for flow in (self._requests, self._replies):
-            if flow.finished and not flow.broken:
+        flows = (self._requests, self._replies)
+        for flow in flows:
+            if flow.finished and not flow.mute:
                 with contextlib.suppress(OSError):  # told already, or gone
                     flow.sink.shutdown(socket.SHUT_WR)
-        if self._requests.finished and self._replies.finished:
+        ending = self._ending and not any(flow.pending for flow in flows)
+        if ending or all(flow.finished for flow in flows):
             for end in self.ends:
                 end.close()
             self.closed = True
+
+    def _flow(self, direction: Direction) -> _Flow:
+        return self._requests if direction == REQUESTS else self._replies
 
     def _flow_from(self, end: socket.socket) -> _Flow:
         return self._requests if end is self._client else self._replies
