@@ -97,13 +97,25 @@ def tls_context(tls: Tls | None) -> ssl.SSLContext | None:
         return None
     try:
         context = ssl.create_default_context(cafile=tls.ca)  # the system's only without a ca
-        context.check_hostname = tls.check_hostname
-        if tls.certfile is not None:
-            context.load_cert_chain(tls.certfile, tls.keyfile, tls.keyfile_password or "")
-    except (OSError, ValueError) as error:
-        files = [name for name in (tls.ca, tls.certfile, tls.keyfile) if name is not None]
-        raise InvalidArgument("tls", files, f"readable PEM files ({error})") from error
+    except OSError as error:
+        form = f"a readable PEM file of authorities ({error})"
+        raise InvalidArgument("ca", tls.ca, form) from error
+    context.check_hostname = tls.check_hostname
+    if tls.certfile is not None:
+        _load_own(context, tls, tls.certfile)
     return context
+
+
+def _load_own(context: ssl.SSLContext, tls: Tls, certfile: str) -> None:
+    try:
+        context.load_cert_chain(certfile, tls.keyfile, tls.keyfile_password or "")
+    except OSError as error:
+        raise InvalidArgument(
+            "certfile",
+            certfile,
+            f"PEM files that belong together, certfile and keyfile={tls.keyfile!r}, and "
+            f"keyfile_password if the key has one ({error})",
+        ) from error
 
 
 def parse_acl(acl: Sequence[str] | None, auth: Digest | Sasl | None) -> list[ACL]:
@@ -120,6 +132,8 @@ def parse_acl(acl: Sequence[str] | None, auth: Digest | Sasl | None) -> list[ACL
 
 
 def _acl_entry(entry: str) -> ACL:
+    if not isinstance(entry, str):
+        raise InvalidArgument("acl", entry, f"the form is {_ACL_FORM}")
     scheme, _, rest = entry.partition(":")
     identity, colon, permissions = rest.rpartition(":")
     if not (scheme and colon and permissions) or set(permissions) - set(_PERMISSIONS):

@@ -21,6 +21,7 @@ def ask(session: Session, send: Callable[[Gateway, Done], None], timeout: float)
     :param timeout: seconds, from 0. :raises ConnectFailed: no answer by then.
     """
     check_timeout(timeout)
+    session.ensure_usable()  # before any lock: a forked child must not wait for the parent's
     deadline = session.now() + timeout
     while True:
         answer = _ask_once(session, send, deadline)

@@ -94,6 +94,7 @@ def _wait_connected(session: Session, hosts: Hosts, timeout: float, *, plain: bo
                 raise session.fatal
             left = deadline - session.now()
             if left <= 0 or tls_hopeless(hosts, session.causes):
+                session.link.blame_silent()
                 raise explain(hosts, timeout, session.causes)
             if plain and all_closed(hosts, session.causes):
                 plain = False  # asked once

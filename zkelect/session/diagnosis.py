@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import threading
 from collections.abc import Mapping
 from typing import Final
 
@@ -14,6 +15,8 @@ from zkelect.session.hosts import Hosts
 __all__ = ["all_closed", "explain", "speaks_tls", "tls_hopeless"]
 
 _TLS_TIMEOUT: Final = 1.0
+_RESOLVE_TIMEOUT: Final = 0.5
+_UNRESOLVED: Final = "the name does not resolve"
 
 
 def explain(hosts: Hosts, timeout: float, causes: Mapping[str, Exception]) -> ZkelectError:
@@ -52,14 +55,24 @@ def speaks_tls(host: str, port: int) -> bool:
 
 
 def _unresolved(hosts: Hosts) -> dict[str, str]:
-    """kazoo leaves out names that do not resolve: name them."""
-    causes = {}
+    """kazoo leaves out names that do not resolve: name them.
+
+    A name server that keeps silent must not make the caller wait, so a thread asks it.
+    """
+    causes = dict.fromkeys(hosts.names, f"{_UNRESOLVED} (the name server does not answer)")
+    asking = threading.Thread(target=_resolve, args=(hosts, causes), daemon=True)
+    asking.start()
+    asking.join(_RESOLVE_TIMEOUT)
+    return dict(causes)
+
+
+def _resolve(hosts: Hosts, causes: dict[str, str]) -> None:
     for (host, port), name in zip(hosts.servers, hosts.names, strict=True):
         try:
             socket.getaddrinfo(host, port)
+            del causes[name]
         except socket.gaierror as error:
-            causes[name] = f"the name does not resolve ({error.strerror})"
-    return causes
+            causes[name] = f"{_UNRESOLVED} ({error.strerror})"
 
 
 def _in_words(cause: Exception) -> str:

@@ -63,6 +63,7 @@ class ObservedSocket:
         self.server = server
         self.welcome: wire.ConnectResponse | None = None
         self.was_shut = False
+        self.blamed = False
 
     def __getattr__(self, name: str) -> Any:
         """Everything else is the socket's own; ``pending`` exists on TLS ones only."""
@@ -83,7 +84,7 @@ class ObservedSocket:
             for frame in self._reader.feed(data):
                 self._observe(frame)
         except wire.MalformedFrame as error:
-            self._observer.unwelcome(self.server, error)
+            self.blame(error)
             raise ConnectionAbortedError(str(error)) from error
         return data
 
@@ -93,14 +94,16 @@ class ObservedSocket:
         except ssl.SSLError:
             raise  # most often only "try again"
         except OSError as error:
-            self._unanswered(error)
+            self.blame(error)
             raise
         if not data:
-            self._unanswered(ConnectionResetError(errno.ECONNRESET, NOT_SERVING))
+            self.blame(ConnectionResetError(errno.ECONNRESET, NOT_SERVING))
         return data
 
-    def _unanswered(self, cause: OSError) -> None:
-        if self.welcome is None:
+    def blame(self, cause: Exception) -> None:
+        """Tell why this server did not answer the handshake, once, and not for our own acts."""
+        if self.welcome is None and not self.was_shut and not self.blamed:
+            self.blamed = True
             self._observer.unwelcome(self.server, cause)
 
     def shut(self) -> None:
@@ -149,6 +152,7 @@ class ObservedHandler(SequentialThreadingHandler):
         server = server_name(host, address[1])
         if self._forbidden:
             raise ConnectionRefusedError("the session is being left to expire")
+        self.blame_silent()
         limit = self._dial_timeout if timeout is None else min(timeout, self._dial_timeout)
         started = self._clock.boottime()
         try:
@@ -160,6 +164,8 @@ class ObservedHandler(SequentialThreadingHandler):
         self.current = ObservedSocket(
             inner, number=self._dialled, started=started, server=server, observer=self._observer
         )
+        if self._forbidden:  # meanwhile
+            self.current.shut()
         return self.current
 
     def _secured(self, plain: socket.socket, host: str) -> socket.socket:
@@ -185,12 +191,17 @@ class ObservedHandler(SequentialThreadingHandler):
     def overdue(self, now: float) -> bool:
         """Whether a dialled server has kept silent for too long."""
         dialled = self.current
-        if dialled is None or dialled.welcome is not None:
+        if dialled is None or dialled.welcome is not None or dialled.was_shut:
             return False
-        overdue = now - dialled.started > 2 * self._dial_timeout
-        if overdue:
-            self._observer.unwelcome(dialled.server, TimeoutError(errno.ETIMEDOUT, _SILENT))
-        return overdue
+        if now - dialled.started <= 2 * self._dial_timeout:
+            return False
+        self.blame_silent()
+        return True
+
+    def blame_silent(self) -> None:
+        """Tell of the server that took the last connection and has not answered, if so."""
+        if self.current is not None:
+            self.current.blame(TimeoutError(errno.ETIMEDOUT, _SILENT))
 
     def forbid(self) -> None:
         """Connect no more: the session is left to expire by itself."""

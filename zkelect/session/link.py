@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import ssl
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from kazoo.client import KazooClient
+from kazoo.exceptions import EXCEPTIONS
 from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.states import KeeperState
 
@@ -18,9 +20,11 @@ from zkelect.session.gateway import Gateway
 from zkelect.session.handler import ObservedHandler, Observer
 from zkelect.session.kazoolog import KazooLog
 
-__all__ = ["AdoptedLink", "Link", "OwnedLink"]
+__all__ = ["AdoptedLink", "Link", "OwnedLink", "reply_error"]
 
+_log: Final = logging.getLogger("zkelect.session")
 _LONGEST_RECONNECT_DELAY: Final = 1.0
+_CUT_TIMEOUT: Final = 0.5
 
 
 class Link:
@@ -64,6 +68,9 @@ class Link:
     def overdue(self, now: float) -> bool:
         """Whether a server has been dialled and keeps silent."""
         return False
+
+    def blame_silent(self) -> None:
+        """Tell of a server that was dialled and has not answered, where that can be known."""
 
     def restart(self) -> None:
         """Start anew after kazoo stopped by itself; must not be called on its threads."""
@@ -119,6 +126,10 @@ class OwnedLink(Link):
         """Whether a server has been dialled and keeps silent."""
         return self.handler.overdue(now)
 
+    def blame_silent(self) -> None:
+        """Tell of a server that was dialled and has not answered."""
+        self.handler.blame_silent()
+
     def restart(self) -> None:
         """Start anew: an answer that kazoo does not know ends its loop for good.
 
@@ -127,18 +138,26 @@ class OwnedLink(Link):
         self.client.start_async()
 
     def stop(self, *, release: bool, timeout: float) -> None:
-        """End it, cutting the connection when the server does not answer in time."""
-        cut = threading.Timer(timeout, self.handler.forbid)
-        cut.daemon = True
-        if release:
-            cut.start()
-        else:
+        """End it, cutting the connection when the server does not answer in time.
+
+        kazoo may wait for a name server, or longer than we like: it does so on a thread
+        that is left behind then, and ends with the answer.
+        """
+        if not release:
             self.handler.forbid()
+        ending = threading.Thread(target=self._end, name="zkelect closing", daemon=True)
+        ending.start()
+        ending.join(timeout)
+        if ending.is_alive():
+            self.handler.forbid()
+            ending.join(_CUT_TIMEOUT)
+
+    def _end(self) -> None:
         try:
             self.client.stop()
             self.client.close()
-        finally:
-            cut.cancel()
+        except Exception as error:  # noqa: BLE001  # kazoo's own: it gave up waiting for its thread
+            _log.warning("kazoo's client did not end cleanly: %s", error)
 
     def abandon(self) -> None:
         """Leave the parent's client alone: its threads do not exist here."""
@@ -175,3 +194,9 @@ class AdoptedLink(Link):
         """Stop listening; the client goes on."""
         with contextlib.suppress(KeyError):
             self.client.remove_listener(self._listen)
+
+
+def reply_error(code: int) -> Exception:
+    """Return what kazoo makes of an error code in a reply, for a server that is none."""
+    error: Exception = EXCEPTIONS[code]()
+    return error

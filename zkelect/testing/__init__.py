@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from zkelect.testing.distribution import Distribution, ServerNotFound, find_server
 from zkelect.testing.expiry import expire
-from zkelect.testing.forwarder import Forwarder, Frame
+from zkelect.testing.forwarder import Forwarder
 from zkelect.testing.installation import InstallFailed, install
+from zkelect.testing.journal import Frame
 from zkelect.testing.local import LocalEnsemble
 from zkelect.testing.server import LocalServer, ServerFailed
 

@@ -66,24 +66,22 @@ class Link:
     :ivar closed: both sockets are closed; the loop can forget them.
     """
 
-    def __init__(
-        self, client: socket.socket, server_address: tuple[str, int], tap: Tap, *, connect: bool
-    ) -> None:
-        """Begin to connect to the server.
+    def __init__(self, client: socket.socket, server_address: tuple[str, int], tap: Tap) -> None:
+        """Begin to connect to the server, if the tap lets it hear of this.
 
-        :param tap: decides what passes. :param connect: False: the server hears of nothing.
+        :param tap: decides what passes.
         """
         self.tap = tap
         self._client, self._server = client, socket.socket(_family(server_address))
         self._requests = _Flow(REQUESTS, client, self._server)
         self._replies = _Flow(REPLIES, self._server, client)
-        self._connecting = connect
+        self._connecting = tap.begin()
         self._ending = False
         self.closed = False
         for end in self.ends:
             end.setblocking(False)
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if connect:
+        if self._connecting:
             self._server.connect_ex(server_address)
         else:
             self._replies.ended = self._replies.mute = True
@@ -142,7 +140,7 @@ class Link:
         data = flow.source.recv(_CHUNK)
         if not data:
             flow.ended = True
-            flow.mute |= not self.tap.hears(flow.direction)
+            flow.mute |= not self.tap.admits(flow.direction)
             return
         for act in self.tap.take(flow.direction, data):
             self._flow(act.direction).queue.append(act)
@@ -171,7 +169,7 @@ class Link:
     def _lose(self, end: socket.socket) -> None:
         """One side was reset. The other hears of it, unless that is cut."""
         outward, inward = self._flow_from(end), self._flow_to(end)
-        if self.tap.hears(outward.direction):
+        if self.tap.admits(outward.direction):
             self.reset()
             return
         outward.ended = outward.mute = inward.mute = True

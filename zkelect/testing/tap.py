@@ -7,16 +7,23 @@ TCP. Nothing is ever sent twice or out of order, for TCP does neither.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from zkelect.session.clock import SystemClock
+from zkelect.testing.conversation import REPLIES, REQUESTS, Conversation
+from zkelect.testing.journal import Frame
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence, Set
+    from collections.abc import Sequence, Set
 
     from zkelect.testing.conversation import Direction
+    from zkelect.testing.journal import Journal
 
-__all__ = ["Act", "End", "Gate", "Hang", "Hold", "Send", "Tap"]
+__all__ = ["Act", "End", "Gate", "Hang", "Hold", "Send", "Tap", "boottime"]
+
+boottime: Final = SystemClock().boottime
 
 
 @attrs.frozen
@@ -66,15 +73,11 @@ class Tap:
     pass, for the stream would have a hole.
     """
 
-    def __init__(
-        self, cut: Set[Direction], heard: Callable[[Direction, bytes, bool], None]
-    ) -> None:
-        """Look at ``cut`` again with everything that comes.
-
-        :param heard: is given direction, bytes, and whether they pass.
-        """
+    def __init__(self, cut: Set[Direction], journal: Journal) -> None:
+        """Look at ``cut`` again with everything that comes; note the frames."""
+        self.journal: Final = journal
+        self.conversation: Final = Conversation()
         self._cut = cut
-        self._heard = heard
         self._broken: set[Direction] = set()
 
     @property
@@ -82,18 +85,25 @@ class Tap:
         """The two sides no longer know the same, so the connection can never go on."""
         return bool(self._broken)
 
+    def begin(self) -> bool:
+        """A client has come: return whether the server hears of it."""
+        if REQUESTS in self._cut:
+            self.sever()
+        return not self.broken
+
     def take(self, direction: Direction, data: bytes) -> Sequence[Act]:
         """Return what to do now that bytes came."""
-        passes = self.hears(direction)
-        self._heard(direction, data, passes)
+        passes, at = self.admits(direction), boottime()
+        for name, xid in self.conversation.hear(direction, data):
+            self.journal.note(Frame(direction=direction, name=name, xid=xid, at=at, passed=passes))
         return (Send(direction, data),) if passes else ()
 
-    def hears(self, direction: Direction) -> bool:
-        """Whether the other side hears what this one does, such as that it ends."""
+    def admits(self, direction: Direction) -> bool:
+        """Whether what comes now may pass, be it only the end; a cut breaks it for good."""
         if direction in self._cut:
             self._broken.add(direction)
         return direction not in self._broken
 
     def sever(self) -> None:
         """Let nothing pass any more."""
-        self._broken |= {"requests", "replies"}
+        self._broken |= {REQUESTS, REPLIES}
