@@ -70,7 +70,7 @@ def _resolve(hosts: Hosts, causes: dict[str, str]) -> None:
     for (host, port), name in zip(hosts.servers, hosts.names, strict=True):
         try:
             socket.getaddrinfo(host, port)
-            del causes[name]
+            causes.pop(name, None)
         except socket.gaierror as error:
             causes[name] = f"{_UNRESOLVED} ({error.strerror})"
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, Protocol
 
 import attrs
 
 from zkelect.errors import InvalidArgument
-from zkelect.session import wire
-from zkelect.testing.conversation import Message
-from zkelect.testing.proxy_frames import answer_with, harmless_request, question_of
-from zkelect.testing.tap import Act, End, Gate, Hang, Hold, Send
+from zkelect.testing.proxy_frames import harmless_request
+from zkelect.testing.tap import Act, End, Hang, Hold, Send
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
+
+    from zkelect.testing.conversation import Message
+    from zkelect.testing.tap import Gate
 
 __all__ = ["Delay", "Drop", "Fail", "Fault", "Rewrite", "Swallow", "Tear", "Then", "check_then"]
 
@@ -42,15 +43,10 @@ class Fault(Protocol):
     :ivar passes: whether the frame counts as passed on.
     """
 
-    @property
-    def passes(self) -> bool: ...
+    passes: ClassVar[bool]
 
     def act(self, message: Message, gate: Gate) -> tuple[Act, ...]:
         """Return what to do in the frame's place."""
-
-
-def pass_on(message: Message) -> Send:
-    return Send(message.direction, message.data)
 
 
 @attrs.frozen
@@ -58,7 +54,7 @@ class Drop:
     """The frame is lost, and its connection with it."""
 
     then: Then
-    passes = False
+    passes: ClassVar[bool] = False
 
     def act(self, message: Message, gate: Gate) -> tuple[Act, ...]:
         return (_THENS[self.then](message.direction),)
@@ -70,7 +66,7 @@ class Tear:
 
     size: int
     then: Then
-    passes = False
+    passes: ClassVar[bool] = False
 
     def act(self, message: Message, gate: Gate) -> tuple[Act, ...]:
         size = min(self.size, len(message.data) - 1)
@@ -82,7 +78,7 @@ class Tear:
 class Swallow:
     """The frame is lost, all others pass: for watch events, which nobody awaits."""
 
-    passes = False
+    passes: ClassVar[bool] = False
 
     def act(self, message: Message, gate: Gate) -> tuple[Act, ...]:
         return ()
@@ -92,10 +88,10 @@ class Swallow:
 class Delay:
     """The frame waits, and what comes behind it in its direction."""
 
-    passes = True
+    passes: ClassVar[bool] = True
 
     def act(self, message: Message, gate: Gate) -> tuple[Act, ...]:
-        return Hold(message.direction, gate), pass_on(message)
+        return Hold(message.direction, gate), Send(message.direction, message.data)
 
 
 @attrs.frozen
@@ -103,7 +99,7 @@ class Rewrite:
     """Other bytes pass in the frame's place."""
 
     rewrite: Callable[[Message], bytes]
-    passes = True
+    passes: ClassVar[bool] = True
 
     def act(self, message: Message, gate: Gate) -> tuple[Act, ...]:
         return (Send(message.direction, self.rewrite(message)),)
@@ -118,26 +114,9 @@ class Fail:
 
     error: int
     done: bool
-    passes = True
+    passes: ClassVar[bool] = True
 
     def act(self, message: Message, gate: Gate) -> tuple[Act, ...]:
         assert message.xid is not None  # it is no handshake
         data = message.data if self.done else harmless_request(message.xid)
         return (Send(message.direction, data),)
-
-
-def stale_answer(answers: Mapping[bytes, bytes], message: Message) -> bytes:
-    """Return the older answer to the same question, for a reply that has one."""
-    assert message.request is not None
-    assert message.xid is not None
-    return answer_with(answers[question_of(message.request)], message.xid)
-
-
-def has_older(answers: Mapping[bytes, bytes], message: Message) -> bool:
-    """Whether the question of a reply was answered before."""
-    return message.request is not None and question_of(message.request) in answers
-
-
-def is_good(message: Message) -> bool:
-    """Whether a reply brings what was asked for."""
-    return message.xid is not None and wire.decode_reply_header(message.frame).error == 0

@@ -3,62 +3,22 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import attrs
 
 from zkelect.errors import InvalidArgument, Misuse
-from zkelect.session import wire
 from zkelect.testing.jute import paths_in
 from zkelect.testing.tap import Gate
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from zkelect.testing.conversation import Direction, Message
     from zkelect.testing.proxy_faults import Fault
 
-__all__ = ["FAMILIES", "READS", "WRITES", "Pattern", "Rule", "names_meant"]
-
-_HANDSHAKE: Final = "connect"
-READS: Final = frozenset(
-    {
-        "exists", "getData", "getACL", "getChildren", "getChildren2", "sync", "multiRead",
-        "getEphemerals", "getAllChildrenNumber", "whoAmI",
-    }
-)  # fmt: skip
-WRITES: Final = frozenset(
-    {
-        "create", "create2", "createContainer", "createTTL", "delete", "deleteContainer",
-        "setData", "setACL", "multi", "check", "reconfig", "createSession", "closeSession",
-    }
-)  # fmt: skip
-"""What takes a quorum; a multi of checks alone does, too."""
-
-FAMILIES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
-    {
-        "create": frozenset({"create", "create2", "createContainer", "createTTL"}),
-        "getChildren": frozenset({"getChildren", "getChildren2"}),
-        "read": READS,
-        "write": WRITES,
-        "any": READS | WRITES,
-    }
-)
-"""Names that stand for several requests; every other name stands for itself."""
-
-
-def names_meant(name: str) -> frozenset[str]:
-    """Return the requests that a name stands for.
-
-    :raises InvalidArgument: there is no such request.
-    """
-    known = {*wire.OPCODES.values(), _HANDSHAKE, "event", *FAMILIES}
-    if name not in known:
-        raise InvalidArgument("name", name, f"one of {', '.join(sorted(known))}")
-    return FAMILIES.get(name, frozenset({name}))
-
+__all__ = ["Pattern", "Rule"]
 
 def _anything(_: Message) -> bool:
     return True
