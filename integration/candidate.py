@@ -117,8 +117,9 @@ class Candidate:
         """What is under way when the machine stops: checked before, written after."""
         leadership = self._led()
         token = leadership.check()
-        tell("checked")
-        passed, outcome = _check_until_refused(leadership)
+        with self._session.lock:  # so that no other thread of ours says so first
+            tell("checked")
+            passed, outcome = _check_until_refused(leadership)
         tell("refused", passed=passed, **outcome)
         tell("write-late", **_outcome(lambda: self._append(token, text)))
 

@@ -180,6 +180,7 @@ class Election:
 
     def start(self) -> None:
         """Stand until :meth:`stop`, again after every end, without blocking anybody."""
+        self._session.ensure_usable()
         if self._standing is not None:
             raise CampaignInProgress(self.path)
         self._standing = Standing(

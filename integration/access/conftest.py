@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
 from access.fortress import build, make_keys
 from access.scripted import ScriptedServer
+from election.actor import SESSION_TIMEOUT, TICK
+from election.waiting import WITHIN, until
 from kazoo.client import KazooClient
 
 import zkelect
@@ -20,12 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from access.fortress import Fortress, Keys
-
-WITHIN: Final = 30.0
-"""Seconds: an outer bound against a hang, never a measure."""
-
-TICK: Final = 0.2
-SESSION_TIMEOUT: Final = 2.0
 
 
 # --- servers ---------------------------------------------------------------------------------
@@ -110,9 +106,7 @@ def _sockets() -> Iterator[str]:
 
 
 @pytest.fixture
-def refused(
-    eventually: Callable[[Callable[[], object], str], None],
-) -> Callable[..., Any]:
+def refused() -> Callable[..., Any]:
     """Call, expect an error of that kind, and that no thread and no socket is left by it."""
 
     def refuse(kind: type[zkelect.ZkelectError], call: Callable[[], object]) -> Any:
@@ -127,7 +121,7 @@ def refused(
             return not left
 
         try:
-            eventually(clean, "nothing is left")
+            until(clean, "nothing is left")
         except AssertionError:
             pytest.fail(f"left behind, while the error is still held: {left}")
         return caught.value

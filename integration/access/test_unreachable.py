@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from access.scripted import close_at_once, keep_silent, serve_3_4, speak_http
+from election.waiting import WITHIN
 
 import zkelect
 from zkelect.testing.ports import Port
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     Measured = Callable[[str, float, float], None]
 
 TIMEOUT: Final = 1.0
-WITHIN: Final = 30.0
-"""Seconds: an outer bound against a hang, never a measure."""
 
 
 @pytest.fixture
@@ -158,6 +157,11 @@ def test_each_of_several_servers_is_named(unreachable: Any, scripted: Any, port:
     assert_answer(error, http.address, "HTTP")
     assert_answer(error, "zookeeper.invalid:2181", "does not resolve")
     assert error.__cause__ is not None
+
+
+def test_a_server_that_is_given_twice(unreachable: Any, port: Port) -> None:
+    error = unreachable(f"{port.address},{port.address}")
+    assert_answer(error, port.address, "Connection refused")
 
 
 def test_one_good_server_is_enough(

@@ -12,15 +12,18 @@ __all__ = ["start"]
 
 _EXTRA = frozenset({"click", "rich"})
 _EX_USAGE = 64  # sysexits.h
+_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
 def start() -> None:
     """Run the ``zkelect`` command, or say what to install for it.
 
-    :raises SystemExit: always; 64 when the extra ``cli`` is not installed.
+    :raises SystemExit: always; 130 when interrupted, 64 when the extra ``cli`` is not installed.
     """
     try:
         from zkelect.cli.main import command  # noqa: PLC0415 - this line may fail, by design
+    except KeyboardInterrupt:
+        raise SystemExit(_INTERRUPTED) from None
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in _EXTRA:
             raise

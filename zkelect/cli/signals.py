@@ -60,9 +60,9 @@ class Interruption:
     def deferred(self) -> Iterator[None]:
         """Raise only where :meth:`check` is called, and at the end of the block.
 
-        For code that an exception must not hit at any point: locks that are taken by hand; kazoo,
-        which swallows what is raised while it hands a request over (a bare ``except`` in
-        ``KazooClient._call``), so that every tenth Ctrl-C or so was lost.
+        For code that an exception must not hit at any point. kazoo is such: it swallows what is
+        raised while it hands a request to its thread (a bare ``except`` in 2.11's client.py), and
+        now and then a Ctrl-C was lost there (measured).
         """
         self._deferred = True
         try:

@@ -138,6 +138,7 @@ class Candidacy:
             try:
                 while not self._decided(campaign):
                     patience.wait()
+                patience.heed()
                 return self._outcome(campaign)
             except BaseException:
                 self.cancel(campaign)
@@ -261,7 +262,7 @@ class Candidacy:
             "%s: %s is deposed (%s), %s",
             self.path,
             self.name,
-            reason,
+            leadership.reason,
             leadership.token,
         )
         self._call_back("deposed", leadership)
@@ -308,7 +309,8 @@ class Candidacy:
         """Write the end of that candidate's term and delete it; False if it never led."""
         if self._term is None or self._term.node != node:
             return False
-        self._book.close(self._term, str(reason), done)
+        seen = None if self.leadership is None else self.leadership.reason
+        self._book.close(self._term, str(seen or reason), done)
         return True
 
     # --- within ----------------------------------------------------------------------------------

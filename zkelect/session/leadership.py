@@ -117,7 +117,7 @@ class Leadership:
         return max(self._lease.deadline - self._boottime(), 0.0)
 
     @property
-    def reason(self) -> str | None:
+    def reason(self) -> Reason | None:
         """Why it ended, None while it lasts; see :class:`zkelect.Reason`."""
         if os.getpid() != self._pid:
             return Reason.FORKED
@@ -166,7 +166,7 @@ class Leadership:
     def void(self, reason: Reason) -> None:
         """Take the leadership away; what is checked from now on fails."""
         if self._reason is None:
-            self._reason = reason
+            self._reason = self.reason or reason  # what was visible first stays the reason
             self._lease = self._proof = VOID
             self._over.set()
 

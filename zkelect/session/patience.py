@@ -75,9 +75,13 @@ class Patience:
                 self._session.changed.wait(rest if left is None else min(rest, left))
                 self._session.ensure_usable()
 
-    def _left(self) -> float | None:
+    def heed(self) -> None:
+        """Raise Stopped if the stop event is set: then the campaign ended because of it."""
         if self._stop is not None and self._stop.is_set():
             raise Stopped
+
+    def _left(self) -> float | None:
+        self.heed()
         if self._deadline is None:
             return None if self._stop is None else _STOP_INTERVAL
         left = self._deadline - self._session.now()

@@ -82,6 +82,8 @@ class Standing:
 
     def end(self, timeout: float) -> bool:
         """Leave; wait for so many seconds until nothing is left, unless called back."""
+        if self._session.foreign:
+            return True  # nothing here is ours; the lock may never be free again
         with self._session.lock:
             self._ended = True
             if self._timer is not None:

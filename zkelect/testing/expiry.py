@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from zkelect.errors import ConnectFailed
 from zkelect.session import wire
 from zkelect.session.hosts import parse
+from zkelect.testing.fake_link import FakeLink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +39,8 @@ def expire(session: Expirable, *, hosts: str | None = None, timeout: float = 5.0
     Resumes the session on a connection of our own and closes it there, so the ensemble
     commits the end of the session and deletes its ephemeral znodes, as it does when the
     session times out; whoever holds it learns at its next word to a server. Only opening
-    a second connection and dropping it, as other test tools do, leaves the znodes.
+    a second connection and dropping it, as other test tools do, leaves the znodes. Takes a
+    session of a :class:`FakeEnsemble` too.
 
     :param session: whose; it is not told.
     :param hosts: where to connect instead, for a session behind a forwarder that is cut.
@@ -46,6 +48,10 @@ def expire(session: Expirable, *, hosts: str | None = None, timeout: float = 5.0
     :raises ConnectFailed: no server answered in time, or the session has ended already.
     """
     where = session.hosts if hosts is None else hosts
+    link = getattr(session, "link", None)
+    if isinstance(link, FakeLink):
+        _expire_fake(session, link, where, timeout)
+        return
     servers = parse(where).servers
     session_id, password = session.credentials()
     connect = wire.encode_connect_request(timeout=timeout, session_id=session_id, password=password)
@@ -63,8 +69,18 @@ def expire(session: Expirable, *, hosts: str | None = None, timeout: float = 5.0
             continue
         if known or causes:  # unknown now, after a try without an answer: that try did it
             return
-        ended = f"session {session_id:#x} has ended already"
-        raise ConnectFailed(where, timeout, {f"{host}:{port}": ended})
+        raise ConnectFailed(where, timeout, {f"{host}:{port}": _ended(session_id)})
+
+
+def _expire_fake(session: Expirable, link: FakeLink, where: str, timeout: float) -> None:
+    """In memory it takes no time, and no connection."""
+    session_id, _ = session.credentials()
+    if not link.expire(session_id):
+        raise ConnectFailed(where, timeout, {where: _ended(session_id)})
+
+
+def _ended(session_id: int) -> str:
+    return f"session {session_id:#x} has ended already"
 
 
 def _close_session(address: tuple[str, int], connect_request: bytes, within: float) -> bool:

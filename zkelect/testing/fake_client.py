@@ -10,6 +10,7 @@ there is none goes out on the next one.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -150,6 +151,7 @@ class FakeClient:
         self._observer = observer
         self._choose = choose
         self._faults = faults
+        self._granted = session_timeout
         self._dials = 0
         self._unsent: deque[_Pending] = deque()
         self._pending: deque[_Pending] = deque()
@@ -193,9 +195,7 @@ class FakeClient:
 
     def delete_async(self, path: str, version: int = -1) -> Any:
         """Delete a znode."""
-        return self.send(
-            Question(name="delete", operations=(Delete(path=path, version=version),))
-        )
+        return self.send(Question(name="delete", operations=(Delete(path=path, version=version),)))
 
     def transaction(self) -> _Batch:
         """Begin a multi."""
@@ -287,6 +287,34 @@ class FakeClient:
                 self._observe(wire.WATCH_EVENT_XID, -1)
                 self._spread(_Event(happened, path), self._watchers.pop(path, set()))
 
+    @property
+    def due(self) -> float:
+        """When it does something by itself: sends a ping, gives up a connection."""
+        if self.connection is None or self.connection.broken:
+            return math.inf
+        if self.dialled is not None:
+            return self.dialled + self.session_timeout
+        return min(self.sent + self._granted / 3, self.heard + self._granted * 2 / 3)
+
+    def pass_time(self, touch: Callable[[int], None]) -> None:
+        """Do what is due: kazoo pings when nothing was sent for a third of the timeout.
+
+        :param touch: tells the ensemble that a session was heard of.
+        """
+        now, connection = self._clock.boottime(), self.connection
+        if connection is None or connection.broken or now < self.due:
+            return
+        if self.dialled is not None or now >= self.heard + self._granted * 2 / 3:
+            connection.broken = True
+            return
+        self.sent = now
+        if "requests" in connection.swallows or not connection.server.running:
+            return
+        if connection.session_id is not None and not connection.server.isolated:
+            touch(connection.session_id)
+        if "replies" not in connection.swallows:
+            self.heard = now
+
     def shut(self) -> None:
         """End the connection from this side; the reading thread notices later."""
         if self.connection is not None:
@@ -324,6 +352,7 @@ class FakeClient:
             return
         assert self.connection is not None  # it was just read from
         self.session = response.session_id, response.password
+        self._granted = response.timeout
         self.state = State.CONNECTED
         self.listen("CONNECTED")
         self._flush()

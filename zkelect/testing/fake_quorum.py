@@ -98,7 +98,7 @@ class Quorum:
         """End a session: its ephemeral znodes go in one transaction."""
         del self.sessions[session_id]
         draft = Draft(self.tree, self._number())
-        draft.delete_all(sorted(p for p, znode in self.tree.items() if znode.owner == session_id))
+        draft.delete_all([path for path, at in self.tree.items() if at.owner == session_id])
         self._apply(draft.finish())
         for tell in tuple(self.closed):
             tell(session_id)

@@ -93,6 +93,14 @@ class Connection:
         if not self.faults(self, kind, name) and "replies" not in self.swallows:
             self.replies.append(message)
 
+    def cut(self, directions: set[str]) -> None:
+        """Swallow from now on, and what is under way."""
+        self.swallows.update(directions)
+        if "requests" in directions:
+            self.requests.clear()
+        if "replies" in directions:
+            self.replies.clear()
+
     @property
     def servable(self) -> bool:
         """Whether the server can do the next request: a write needs a quorum."""
@@ -211,6 +219,13 @@ class FakeServer:
         answer = self._do(connection, question)
         connection.answer(question.name, Reply(zxid=self.zxid, answer=answer))
 
+    def disown(self, session_id: int) -> None:
+        """End a session's connection: it is resumed on another one."""
+        for connection in tuple(self.connections):
+            if connection.session_id == session_id:
+                connection.broken = True
+                self.forget(connection)
+
     def forget(self, connection: Connection) -> None:
         """Notice the end of a connection: its watches are gone."""
         if connection in self.connections:
@@ -231,7 +246,7 @@ class FakeServer:
         if question.writes:
             answers = self._quorum.commit(*question.operations)
             self._apply_all()
-            return answers if question.name == "multi" else answers[0]
+            return _WRITTEN.get(question.name, _only)(answers)
         return self._read(connection, question)
 
     def _read(self, connection: Connection, question: Question) -> Any:
@@ -280,8 +295,21 @@ def _data(znode: Znode) -> tuple[bytes, Stat]:
     return znode.data, znode.stat
 
 
+def _only(answers: list[Any]) -> Any:
+    return answers[0]
+
+
+def _path(answers: list[Any]) -> Any:
+    """The older create tells the path alone."""
+    return answers[0] if isinstance(answers[0], Refusal) else answers[0][0]
+
+
+_WRITTEN: Final[dict[str, Callable[[list[Any]], Any]]] = {
+    "multi": lambda answers: answers,
+    "create": _path,
+}
 _READ: Final[dict[str, Callable[[Znode], Any]]] = {
     "getData": _data,
     "exists": lambda znode: znode.stat,
-    "getChildren": lambda znode: sorted(znode.children),
+    "getChildren": lambda znode: list(znode.children),
 }

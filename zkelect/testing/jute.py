@@ -16,7 +16,7 @@ from zkelect.testing.conversation import REQUESTS, Message
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Event", "pack_text", "paths_in", "read_event", "replace_texts", "texts_in"]
+__all__ = ["EVENTS", "Event", "pack_text", "paths_in", "read_event", "replace_texts"]
 
 _INT: Final = struct.Struct("!i")
 _REQUEST_HEADER: Final = 8
@@ -32,6 +32,9 @@ _WITH_PATH: Final = _CREATIONS | {
 """Requests whose body begins with their path."""
 
 _EVENTS: Final = {1: "created", 2: "deleted", 3: "changed", 4: "child", -1: "none"}
+
+EVENTS: Final = tuple(_EVENTS.values())
+"""The kinds of change that watch events tell."""
 
 
 class _Cursor:
@@ -82,14 +85,6 @@ def paths_in(message: Message) -> tuple[str, ...]:
     asking = message.request if message.request is not None else message
     try:
         return tuple(_text(asking.frame, span) for span in _spans(asking))
-    except wire.MalformedFrame:
-        return ()
-
-
-def texts_in(message: Message) -> tuple[str, ...]:
-    """Return the paths and names of children that stand in a message itself."""
-    try:
-        return tuple(_text(message.frame, span) for span in _spans(message))
     except wire.MalformedFrame:
         return ()
 

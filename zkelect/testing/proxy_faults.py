@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from zkelect.testing.conversation import Message
     from zkelect.testing.tap import Gate
 
-__all__ = ["Delay", "Drop", "Fail", "Fault", "Rewrite", "Swallow", "Tear", "Then", "check_then"]
+__all__ = ["Delay", "Drop", "Fail", "Fault", "Rewrite", "Swallow", "Tear", "Then"]
 
 Then = Literal["cut", "hang"]
 """What becomes of the connection after a loss: it ends, or it stays open and carries no more.
@@ -25,16 +25,17 @@ One reply missing between others is no fault of TCP, and no client is made for i
 ends its loop for good with "xids do not match".
 """
 
-_THENS: Final = {"cut": End, "hang": Hang}
+_THENS: Final[dict[str, type[End | Hang]]] = {"cut": End, "hang": Hang}
 
 
-def check_then(then: str) -> None:
-    """Refuse what cannot become of a connection.
-
-    :raises InvalidArgument: neither 'cut' nor 'hang'.
-    """
+def _known(_: object, __: object, then: str) -> None:
     if then not in _THENS:
         raise InvalidArgument("then", then, "'cut' or 'hang'")
+
+
+def _size(_: object, __: object, size: int) -> None:
+    if size < 0:
+        raise InvalidArgument("size", size, "a number of bytes, from 0")
 
 
 class Fault(Protocol):
@@ -53,7 +54,7 @@ class Fault(Protocol):
 class Drop:
     """The frame is lost, and its connection with it."""
 
-    then: Then
+    then: Then = attrs.field(validator=_known)
     passes: ClassVar[bool] = False
 
     def act(self, message: Message, gate: Gate) -> tuple[Act, ...]:
@@ -64,8 +65,8 @@ class Drop:
 class Tear:
     """The connection is lost in the middle of the frame."""
 
-    size: int
-    then: Then
+    size: int = attrs.field(validator=_size)
+    then: Then = attrs.field(validator=_known)
     passes: ClassVar[bool] = False
 
     def act(self, message: Message, gate: Gate) -> tuple[Act, ...]:

@@ -11,7 +11,7 @@ from zkelect.session import wire
 from zkelect.testing.jute import pack_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from zkelect.testing.conversation import Message
 
@@ -24,6 +24,8 @@ __all__ = [
     "question_of",
     "reply",
     "resumed_session",
+    "resumes",
+    "rewritten_body",
     "rewritten_welcome",
 ]
 
@@ -82,6 +84,11 @@ def resumed_session(message: Message) -> int:
     return int(session_id)
 
 
+def resumes(message: Message) -> bool:
+    """Tell a connect request that goes on with a session."""
+    return resumed_session(message) != 0
+
+
 def new_session_request(message: Message) -> bytes:
     """Make a connect request ask for a new session, with a timeout as it was asked for."""
     _, _, timeout, _ = struct.unpack_from("!iqiq", message.frame)
@@ -128,6 +135,12 @@ def answer_with(older: bytes, xid: int) -> bytes:
     """Make an older reply, its length included, answer another request."""
     start = _LENGTH.size
     return older[:start] + _LENGTH.pack(xid) + older[start + _LENGTH.size :]
+
+
+def rewritten_body(rewrite: Callable[[bytes], bytes], message: Message) -> bytes:
+    """Change what follows the header of a reply."""
+    header = message.frame[: _REPLY_HEADER.size]
+    return _framed(header + rewrite(message.frame[_REPLY_HEADER.size :]))
 
 
 def question_of(request: Message) -> bytes:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 import attrs
 
 from zkelect.errors import InvalidArgument, Misuse
 from zkelect.testing.jute import paths_in
-from zkelect.testing.tap import Gate
+from zkelect.testing.tap import Act, End, Gate
 
 if TYPE_CHECKING:
     import threading
@@ -18,9 +18,30 @@ if TYPE_CHECKING:
     from zkelect.testing.conversation import Direction, Message
     from zkelect.testing.proxy_faults import Fault
 
-__all__ = ["Pattern", "Rule"]
+__all__ = ["Count", "Pattern", "Rule", "When", "anything"]
 
-def _anything(_: Message) -> bool:
+
+class Count(TypedDict, total=False):
+    """At which of the frames that fit a rule fires.
+
+    :param nth: the first one, from 1. :param times: at how many in a row; None: for ever.
+    """
+
+    nth: int
+    times: int | None
+
+
+class When(Count, total=False):
+    """The same, and which frames fit.
+
+    :param path: a shell pattern for one of the frame's paths.
+    """
+
+    path: str | None
+
+
+def anything(_: Message) -> bool:
+    """Fit every frame."""
     return True
 
 
@@ -35,7 +56,7 @@ class Pattern:
     direction: Direction
     names: frozenset[str]
     path: str | None = None
-    also: Callable[[Message], bool] = _anything
+    also: Callable[[Message], bool] = anything
 
     def fits(self, message: Message) -> bool:
         """Tell whether a frame is meant."""
@@ -60,9 +81,8 @@ class Rule:
         label: str,
         pattern: Pattern,
         fault: Fault,
-        *,
-        nth: int = 1,
-        times: int | None = 1,
+        nth: int,
+        times: int | None,
         changed: threading.Condition,
         resume: Callable[[], None],
     ) -> None:
@@ -80,6 +100,7 @@ class Rule:
         self.matches = 0
         self.firings = 0
         self.cancelled = False
+        self._error: Exception | None = None
 
     def __repr__(self) -> str:
         return f"<Rule {self} matches={self.matches} firings={self.firings}>"
@@ -102,9 +123,13 @@ class Rule:
 
         :param timeout: seconds, above 0. :param count: so many times.
         :returns: whether it has.
+        :raises Misuse: what it was to do cannot be done to the frame it was for.
         """
         with self._changed:
-            return self._changed.wait_for(lambda: self.firings >= count, timeout)
+            fired = self._changed.wait_for(lambda: self.firings >= count, timeout)
+        if self._error is not None:
+            raise Misuse(f"{self} failed, and ended the connection") from self._error
+        return fired
 
     def cancel(self) -> None:
         """Fire no more; what it holds is still held."""
@@ -125,11 +150,6 @@ class Rule:
 
     # --- what the proxy asks, under the lock ---------------------------------------------------
 
-    @property
-    def gate(self) -> Gate:
-        """What a delayed frame waits for."""
-        return self._gate
-
     def claims(self, message: Message, *, free: bool) -> bool:
         """Count a frame that fits, and tell whether to fire at it.
 
@@ -143,3 +163,11 @@ class Rule:
             return False
         self.firings += 1
         return True
+
+    def act(self, message: Message) -> tuple[Act, ...]:
+        """Return what to do in the place of a frame that it has claimed."""
+        try:
+            return self.fault.act(message, self._gate)
+        except Exception as error:  # noqa: BLE001  # of a user's rewrite; wait() raises it
+            self._error = error
+            return (End(message.direction),)

@@ -104,6 +104,10 @@ class Tap:
             self._broken.add(direction)
         return direction not in self._broken
 
+    def break_off(self, direction: Direction) -> None:
+        """Let nothing more pass in this direction."""
+        self._broken.add(direction)
+
     def sever(self) -> None:
         """Let nothing pass any more."""
         self._broken |= {REQUESTS, REPLIES}

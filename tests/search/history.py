@@ -1,0 +1,150 @@
+"""One history: run from its seed, and judged."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+from typing import Final
+
+import attrs
+
+from search.campaign import Term
+from search.client import Client
+from search.controls import CONTROLS, OneHop, Pipelined
+from search.ensemble import Ensemble
+from search.evidence import Rule
+from search.faults import Adversary
+from search.scenario import Question, Scenario, draw
+from search.timeline import Timeline
+
+__all__ = ["History", "Verdict", "judge"]
+
+_FIRST_SESSION: Final = 10
+
+
+@attrs.frozen(kw_only=True)
+class Verdict:
+    """What came of one history.
+
+    :ivar slacks: of each rule, seconds from the last instant at which it held an expired
+        session to be safe to the one at which a leader decided to expire it; a negative
+        one is a violation.
+    :ivar gap: least seconds from the end of a leadership to the grant of another one.
+    :ivar handovers: grants after a leadership that did not end on purpose.
+    :ivar unheard: whether a session was touched with a timeout its client never heard of.
+    """
+
+    seed: int
+    slacks: dict[str, float]
+    gap: float
+    handovers: int
+    expired: int
+    leaders: int
+    probes: int
+    unheard: bool
+    scenario: Scenario
+
+
+class History:
+    """An ensemble, one or two clients, and an adversary."""
+
+    def __init__(self, seed: int, question: Question) -> None:
+        self.seed = seed
+        self.question = question
+        self.chance = Random(seed)
+        self.scenario = draw(self.chance, question)
+        self.timeline = Timeline()
+        self.ensemble = Ensemble(self.timeline, self.chance, self.scenario)
+        self.office: list[Term] = []
+        sessions = range(_FIRST_SESSION, _FIRST_SESSION + 1 + self.scenario.heir)
+        self.clients = [self._client(number, session) for number, session in enumerate(sessions)]
+        self.adversary = Adversary(self.ensemble, self.clients[0], self.chance)
+
+    def _client(self, number: int, session: int) -> Client:
+        rate = self.scenario.rates[len(self.ensemble.servers) + number]
+        hops = self.question.hops
+        client = Client(self.ensemble, session, rate, self.office, self.chance, hops)
+        rules: list[Rule] = [control() for control in CONTROLS]
+        if self.question.hops > 1:
+            rules.append(OneHop(self.scenario.told_tick))
+        if self.question.pipelined:
+            rules = [Pipelined()]
+            client.pipeline()
+        client.lease.consult(rules)
+        return client
+
+    def run(self) -> None:
+        """Let it happen."""
+        self.ensemble.open({client.number: self.scenario.created for client in self.clients})
+        self.adversary.begin(cunning=bool(self.question.adversary))
+        for client in self.clients:
+            self.adversary.stall_client(client)
+            self.timeline.at(self.chance.uniform(0, 0.1), client, client.link.dial)
+            if self.scenario.resigns:
+                self._resign_later(client)
+        self.timeline.run(self.scenario.horizon, self._decided)
+
+    def _resign_later(self, client: Client) -> None:
+        pause = self.chance.expovariate(1 / (1.5 * self.scenario.timeout))
+        self.timeline.at(self.timeline.now + pause, client, self._resign, client)
+
+    def _resign(self, client: Client) -> None:
+        """Several leaderships of one session; while it does not stand its lease goes cold."""
+        if not client.over and not self.adversary.struck:
+            client.candidate.resign(self.chance.uniform(0, self.scenario.timeout))
+            self._resign_later(client)
+
+    def _decided(self) -> bool:
+        """Whether the target's session is closed, and the heir has had its time."""
+        closed = self.ensemble.ledger.closed
+        first, *others = self.clients
+        if first.number not in closed:
+            return False
+        late = self.timeline.now > closed[first.number] + 2 * self.scenario.timeout
+        return late or all(other.number in closed for other in others)
+
+    def verdict(self) -> Verdict:
+        """Judge what has happened."""
+        ledger = self.ensemble.ledger
+        names = self.clients[0].lease.beliefs
+        expired = [client for client in self.clients if client.number in ledger.decided]
+        gaps, handovers = self._gaps()
+        return Verdict(
+            seed=self.seed,
+            slacks={
+                name: min(
+                    (
+                        ledger.decided[client.number] - client.lease.beliefs[name].until()
+                        for client in expired
+                    ),
+                    default=math.inf,
+                )
+                for name in names
+            },
+            gap=min(gaps, default=math.inf),
+            handovers=handovers,
+            expired=len(expired),
+            leaders=ledger.leaders,
+            probes=sum(client.lease.probes for client in self.clients),
+            unheard=any(
+                ledger.least.get(client.number, math.inf) < client.lease.least for client in expired
+            ),
+            scenario=self.scenario,
+        )
+
+    def _gaps(self) -> tuple[list[float], int]:
+        """Compare every leadership with the later ones of others."""
+        gaps, handovers = [], 0
+        for number, term in enumerate(self.office):
+            until = term.until()
+            later = [t for t in self.office[number + 1 :] if t.client is not term.client]
+            gaps += [other.granted - until for other in later]
+            handovers += bool(later) and not term.resigned
+        return gaps, handovers
+
+
+def judge(seed: int, question: Question) -> Verdict:
+    """Run one history and say what came of it."""
+    history = History(seed, question)
+    history.run()
+    return history.verdict()
