@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from access.fortress import KEY_PASSWORD
+from election.actor import SESSION_TIMEOUT, TICK
 
 import zkelect
+from zkelect.testing.ports import Port
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,6 +130,19 @@ def test_one_server_with_a_wrong_name_among_good_ones(
     hosts = f"{fortress.unnamed},{fortress.named}"
     for _ in range(8):  # kazoo shuffles them
         connect(hosts, tls=zkelect.Tls(ca=keys.file("ca.crt"))).close()
+
+
+def test_a_wrong_name_and_a_server_that_is_down(
+    fortress: Fortress, keys: Keys, refused: Refused
+) -> None:
+    """The other one may be up again soon, so this is not hopeless; both are told."""
+    down = Port()
+    hosts, tls = f"{fortress.unnamed},{down.address}", zkelect.Tls(ca=keys.file("ca.crt"))
+    times = {"session_timeout": SESSION_TIMEOUT, "tick_time": TICK, "timeout": 1.0}
+    error = refused(zkelect.ConnectFailed, lambda: zkelect.connect(hosts, tls=tls, **times))
+    assert "certificate is not valid" in error.causes[fortress.unnamed]
+    assert "Connection refused" in error.causes[down.address]
+    down.release()
 
 
 def test_tls_on_a_plain_port(

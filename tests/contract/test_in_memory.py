@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from contract.stories import STORIES, Story
@@ -11,7 +11,10 @@ from contract.world import SESSION_TIMEOUT, TICK
 
 import zkelect
 from zkelect.testing import FakeEnsemble
+from zkelect.testing.conversation import Direction
 from zkelect.testing.fake import Step
+
+Choice = Callable[[Sequence[Step]], Step]
 
 
 class Memory:
@@ -22,7 +25,7 @@ class Memory:
 
     path = "/contract"
 
-    def __init__(self, choose: Callable[[list[Step]], Step] | None) -> None:
+    def __init__(self, choose: Choice | None) -> None:
         self.fake = FakeEnsemble(tick_time=TICK)
         self.fake.create(self.path)
         self._choose = choose
@@ -45,14 +48,14 @@ class Memory:
         self.fake.settle(self._choose)
         assert session.connected
 
-    def cut(self, session: zkelect.Session, *directions: str) -> None:
+    def cut(self, session: zkelect.Session, *directions: Direction) -> None:
         self.fake.cut(session, *directions)
 
     def heal(self, session: zkelect.Session) -> None:
         self.fake.heal(session)
 
 
-@pytest.fixture(params=["in order", *range(5)])
+@pytest.fixture(params=["in order", *range(12)])
 def world(request: pytest.FixtureRequest) -> Iterator[Memory]:
     seed = request.param
     made = Memory(None if seed == "in order" else random.Random(seed).choice)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Final, Protocol
-
-import attrs
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any, Final, Protocol, Self
 
 import zkelect
+from zkelect.core.state import Phase
 from zkelect.session.gateway import Delete, Failure, Gateway, Operation, Put
 from zkelect.session.session import Session
-
-__all__ = ["SESSION_TIMEOUT", "TICK", "Diary", "World", "ask", "faults", "listening", "send_all"]
+from zkelect.testing.conversation import Direction
 
 TICK: Final = 0.2
 SESSION_TIMEOUT: Final = 2.0
@@ -40,7 +39,7 @@ class World(Protocol):
     def reconnect(self, session: Session) -> None:
         """End a session's connection, and return when it has the next one."""
 
-    def cut(self, session: Session, *directions: str) -> None:
+    def cut(self, session: Session, *directions: Direction) -> None:
         """Swallow what passes between a session and its server."""
 
     def heal(self, session: Session) -> None:
@@ -110,11 +109,31 @@ def remove(world: World, session: Session, path: str) -> None:
 # --- elections ---------------------------------------------------------------------------------
 
 
-@attrs.define
-class Diary:
-    """Callbacks that note what they are told: ("elected", leadership), and so on."""
+class Stander:
+    """A candidate of the story's election, and what it is told.
 
-    notes: list[tuple[str, zkelect.Leadership]] = attrs.field(factory=list)
+    :ivar notes: ("elected", leadership), and so on.
+    """
+
+    def __init__(self, world: World, name: str) -> None:
+        self.session = world.connect()
+        self.election = zkelect.Election(self.session, f"{world.path}/election", name=name)
+        self.notes: list[tuple[str, zkelect.Leadership]] = []
+
+    @contextmanager
+    def standing(self, world: World) -> Iterator[Self]:
+        """Stand until the block ends."""
+        with self.election.listen(self):
+            self.election.start()
+            try:
+                yield self
+            finally:
+                self.leave()
+                world.quiet()
+
+    def leave(self) -> None:
+        """Stand no more; nothing is waited for."""
+        self.election.stop(0.0)
 
     def elected(self, leadership: zkelect.Leadership) -> None:
         self.notes.append(("elected", leadership))
@@ -124,6 +143,10 @@ class Diary:
 
     def deposed(self, leadership: zkelect.Leadership) -> None:
         self.notes.append(("deposed", leadership))
+
+    @property
+    def phase(self) -> zkelect.Phase:
+        return self.election.phase
 
     @property
     def told(self) -> list[str]:
@@ -139,14 +162,16 @@ class Diary:
         return [leadership for what, leadership in self.notes if what == "elected"]
 
 
-@contextmanager
-def listening(world: World, session: Session, name: str) -> Iterator[tuple[zkelect.Election, Diary]]:
-    """Stand with a session in the story's election until the block ends."""
-    election, diary = zkelect.Election(session, f"{world.path}/election", name=name), Diary()
-    with election.listen(diary):
-        election.start()
-        try:
-            yield election, diary
-        finally:
-            election.stop(0.0)
-            world.quiet()
+def crowd(stack: ExitStack, world: World, *names: str) -> list[Stander]:
+    """Let candidates stand one after the other; the first one leads."""
+    standing: list[Stander] = []
+    for name in names:
+        stander = stack.enter_context(Stander(world, name).standing(world))
+        place = Phase.WAITING if standing else Phase.LEADING
+        world.until(partial(_has_place, stander, place), f"{name} is {place}")
+        standing.append(stander)
+    return standing
+
+
+def _has_place(stander: Stander, place: Phase) -> bool:
+    return stander.phase is place and (place is Phase.WAITING or bool(stander.terms))

@@ -15,6 +15,7 @@ import attrs
 
 from zkelect.errors import InvalidArgument, Misuse, RequestFailed
 from zkelect.session.session import Session
+from zkelect.testing.conversation import REPLIES, REQUESTS, Direction
 from zkelect.testing.fake_client import FakeClient
 from zkelect.testing.fake_clock import MachineClock, VirtualClock
 from zkelect.testing.fake_link import FakeLink
@@ -255,13 +256,13 @@ class FakeEnsemble:
         self._homes[self._machines[session].client] = server
         self.drop(session)
 
-    def cut(self, session: Session, *directions: str) -> None:
+    def cut(self, session: Session, *directions: Direction) -> None:
         """Swallow what passes; the connection looks alive.
 
-        :param directions: "requests", "replies"; none stands for both.
+        :param directions: ``"requests"``, ``"replies"``; none stands for both.
         """
         client = self._machines[session].client
-        client.swallows.update(directions or ("requests", "replies"))
+        client.swallows.update(directions or (REQUESTS, REPLIES))
         if client.connection is not None:
             client.connection.cut(client.swallows)
 

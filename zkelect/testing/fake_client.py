@@ -24,6 +24,7 @@ import attrs
 from zkelect.session import wire
 from zkelect.session.handler import ObservedSocket
 from zkelect.session.link import reply_error
+from zkelect.testing.conversation import REPLIES, REQUESTS, Direction
 from zkelect.testing.fake_server import Connection, FakeServer, Handshake, News, Question, Reply
 from zkelect.testing.fake_tree import Check, Code, Create, Delete, Happened, Operation, Put, Refusal
 
@@ -140,7 +141,7 @@ class FakeClient:
         self.last_zxid = 0
         self.connection: Connection | None = None
         self.former: Connection | None = None
-        self.swallows: set[str] = set()
+        self.swallows: set[Direction] = set()
         self.swapped = False
         self.heard = self.sent = clock.boottime()
         self.dialled: float | None = None
@@ -308,11 +309,11 @@ class FakeClient:
             connection.broken = True
             return
         self.sent = now
-        if "requests" in connection.swallows or not connection.server.running:
+        if REQUESTS in connection.swallows or not connection.server.running:
             return
         if connection.session_id is not None and not connection.server.isolated:
             touch(connection.session_id)
-        if "replies" not in connection.swallows:
+        if REPLIES not in connection.swallows:
             self.heard = now
 
     def shut(self) -> None:

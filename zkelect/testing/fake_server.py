@@ -9,6 +9,7 @@ from typing import Any, Final
 import attrs
 
 from zkelect.session import wire
+from zkelect.testing.conversation import REPLIES, REQUESTS, Direction
 from zkelect.testing.fake_quorum import Quorum
 from zkelect.testing.fake_tree import Code, Happened, Operation, Refusal, Stat, Znode
 
@@ -80,25 +81,25 @@ class Connection:
     replies: deque[Handshake | Reply | News] = attrs.field(factory=deque)
     session_id: int | None = None
     broken: bool = False
-    swallows: set[str] = attrs.field(factory=set)
+    swallows: set[Direction] = attrs.field(factory=set)
 
     def ask(self, question: Question) -> None:
         """Send a request, if it gets through."""
-        if not self.broken and "requests" not in self.swallows:
+        if not self.broken and REQUESTS not in self.swallows:
             self.requests.append(question)
 
     def answer(self, name: str, message: Handshake | Reply | News) -> None:
         """Send something to the client, if it gets through."""
         kind = "event" if isinstance(message, News) else "reply"
-        if not self.faults(self, kind, name) and "replies" not in self.swallows:
+        if not self.faults(self, kind, name) and REPLIES not in self.swallows:
             self.replies.append(message)
 
-    def cut(self, directions: set[str]) -> None:
+    def cut(self, directions: set[Direction]) -> None:
         """Swallow from now on, and what is under way."""
         self.swallows.update(directions)
-        if "requests" in directions:
+        if REQUESTS in directions:
             self.requests.clear()
-        if "replies" in directions:
+        if REPLIES in directions:
             self.replies.clear()
 
     @property
@@ -185,7 +186,7 @@ class FakeServer:
     ) -> None:
         """Answer the connect request; without a quorum no session can be told from another."""
         self.connections.append(connection)
-        if self.isolated or "requests" in connection.swallows:
+        if self.isolated or REQUESTS in connection.swallows:
             return
         granted = min(max(timeout, self.limits[0]), self.limits[1])
         if session is None:

@@ -1,0 +1,454 @@
+"""Every kind of fault on a real server, as a plain kazoo client meets it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from election.actor import TICK
+from election.waiting import WITHIN, until
+from kazoo import exceptions as kz
+from kazoo.client import KazooClient
+from kazoo.protocol.states import KazooState, KeeperState
+
+from zkelect.errors import InvalidArgument
+from zkelect.testing import FaultProxy, LocalEnsemble
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+GONE = (kz.ConnectionLoss, kz.ConnectionClosedError, kz.SessionExpiredError)
+
+
+@contextmanager
+def client(hosts: str, timeout: float = 4.0, **options: Any) -> Iterator[KazooClient]:
+    """A client that is left behind where its server keeps silent."""
+    kazoo = KazooClient(hosts, timeout=timeout, **options)
+    kazoo.start(timeout=WITHIN)
+    try:
+        yield kazoo
+    finally:
+        kazoo.stop()
+        kazoo.close()
+
+
+class States:
+    """The states of a client, to be waited for."""
+
+    def __init__(self, kazoo: KazooClient) -> None:
+        self.told: list[str] = []
+        self._changed = threading.Condition()
+        kazoo.add_listener(self._note)
+
+    def wait(self, state: str) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: state in self.told, WITHIN), self.told
+
+    def _note(self, state: str) -> None:
+        with self._changed:
+            self.told.append(state)
+            self._changed.notify_all()
+
+
+@pytest.fixture
+def node(operator: Any, path: str) -> str:
+    """A znode of this test."""
+    operator.kazoo.create(path, b"first")
+    return path
+
+
+# --- lost frames -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("done", [False, True])
+def test_a_lost_create_is_done_or_not_and_the_session_goes_on(
+    done: bool, proxy: FaultProxy, operator: Any, path: str
+) -> None:
+    with client(proxy.hosts) as kazoo:
+        states, session = States(kazoo), kazoo.client_id
+        lost = (proxy.drop_reply if done else proxy.drop_request)("create", path=path)
+        with pytest.raises(GONE):
+            kazoo.create(path, b"")
+        assert lost.wait(WITHIN)
+        states.wait(KazooState.SUSPENDED)
+        states.wait(KazooState.CONNECTED)
+        assert kazoo.client_id == session
+    assert (operator.kazoo.exists(path) is not None) is done
+    assert proxy.requests["create"] == done
+    assert proxy.replies["create"] == 0
+
+
+def test_a_link_that_hangs_carries_nothing_until_it_is_healed(
+    proxy: FaultProxy, operator: Any, node: str
+) -> None:
+    with client(proxy.hosts) as kazoo:
+        states = States(kazoo)
+        hung = proxy.drop_request("getData", then="hang")
+        pending = [kazoo.get_async(node), kazoo.set_async(node, b"never")]
+        assert hung.wait(WITHIN)
+        assert proxy.wait_for(lambda: any(f.name == "setData" for f in proxy.log), timeout=WITHIN)
+        assert not states.told
+        with client(proxy.hosts) as other:
+            assert other.get(node)[0] == b"first"  # other connections go on
+        proxy.heal()
+        states.wait(KazooState.SUSPENDED)
+        for each in pending:
+            with pytest.raises(GONE):
+                each.get(timeout=WITHIN)
+        states.wait(KazooState.CONNECTED)
+    assert operator.kazoo.get(node)[0] == b"first"
+
+
+@pytest.mark.parametrize("size", [2, 12])
+def test_a_reply_torn_in_the_middle_is_no_reply(size: int, proxy: FaultProxy, node: str) -> None:
+    with client(proxy.hosts) as kazoo:
+        torn = proxy.tear_reply("getData", size=size)
+        with pytest.raises(GONE):
+            kazoo.get(node)
+        assert torn.fired
+        assert kazoo.retry(kazoo.get, node)[0] == b"first"
+
+
+def test_a_request_torn_in_the_middle_is_never_done(
+    proxy: FaultProxy, operator: Any, node: str
+) -> None:
+    with client(proxy.hosts) as kazoo:
+        torn = proxy.tear_request("setData", size=30)
+        with pytest.raises(GONE):
+            kazoo.set(node, b"second")
+        assert torn.fired
+        assert kazoo.retry(kazoo.get, node)[0] == b"first"
+
+
+def test_what_came_before_a_lost_reply_arrives(proxy: FaultProxy, node: str) -> None:
+    with client(proxy.hosts) as kazoo:
+        proxy.drop_reply("getData", nth=3)
+        answers = [kazoo.get_async(node) for _ in range(4)]
+        assert [each.get(timeout=WITHIN)[0] for each in answers[:2]] == [b"first"] * 2
+        for each in answers[2:]:
+            with pytest.raises(GONE):
+                each.get(timeout=WITHIN)
+
+
+# --- delays ----------------------------------------------------------------------------------
+
+
+def test_a_delayed_reply_is_done_and_told_when_it_is_released(
+    proxy: FaultProxy, operator: Any, path: str
+) -> None:
+    with client(proxy.hosts) as kazoo:
+        delay = proxy.delay_reply("create", path=path)
+        made, read = kazoo.create_async(path, b"x"), kazoo.get_async(path)
+        assert delay.wait(WITHIN)
+        assert operator.kazoo.exists(path)
+        assert not made.ready()
+        assert not read.ready()
+        delay.release()
+        assert made.get(timeout=WITHIN) == path
+        assert read.get(timeout=WITHIN)[0] == b"x"
+
+
+def test_a_delayed_request_is_not_done_until_it_is_released(
+    proxy: FaultProxy, operator: Any, path: str
+) -> None:
+    with client(proxy.hosts) as kazoo:
+        delay = proxy.delay_request("create", path=path)
+        made = kazoo.create_async(path, b"x")
+        assert delay.wait(WITHIN)
+        operator.kazoo.sync("/")
+        assert operator.kazoo.exists(path) is None
+        delay.release()
+        assert made.get(timeout=WITHIN) == path
+
+
+# --- one direction, and a server that does not know ------------------------------------------
+
+
+def test_requests_alone_are_cut(proxy: FaultProxy, operator: Any, node: str) -> None:
+    with client(proxy.hosts) as kazoo:
+        seen = threading.Event()
+        kazoo.get(node, watch=lambda _: seen.set())
+        proxy.cut("requests")
+        kazoo.set_async(node, b"never")
+        operator.kazoo.set(node, b"second")
+        assert seen.wait(WITHIN)  # events still come
+        assert operator.kazoo.get(node)[0] == b"second"
+        proxy.heal()
+
+
+def test_an_isolated_server_keeps_a_client_connected_until_its_session_is_gone(
+    proxy: FaultProxy, operator: Any, node: str
+) -> None:
+    """Pings and old reads are answered all the while: it cannot know."""
+    with client(proxy.hosts, timeout=2.0) as kazoo:
+        states = States(kazoo)
+        kazoo.create(f"{node}/mine", ephemeral=True)
+        assert kazoo.get(node)[0] == b"first"
+        proxy.isolate()
+        operator.kazoo.set(node, b"second")
+        gone = threading.Event()
+        operator.kazoo.exists(f"{node}/mine", watch=lambda _: gone.set())
+        assert gone.wait(WITHIN)
+        assert kazoo.state == KazooState.CONNECTED
+        assert not states.told
+        assert kazoo.get(node)[0] == b"first"
+        assert proxy.replies["ping"] >= 1
+        written = kazoo.set_async(node, b"third")
+        later = kazoo.get_async(node)  # behind a write that is never answered
+        count = len(proxy.log)
+        assert proxy.wait_for(lambda: len(proxy.log) >= count, timeout=WITHIN)
+        proxy.heal()
+        states.wait(KazooState.LOST)
+        for each in (written, later):
+            with pytest.raises(GONE):
+                each.get(timeout=WITHIN)
+    assert operator.kazoo.get(node)[0] == b"second"
+
+
+# --- events, older answers, errors -----------------------------------------------------------
+
+
+def test_a_swallowed_event_is_missed_and_nothing_else(
+    proxy: FaultProxy, operator: Any, node: str
+) -> None:
+    with client(proxy.hosts) as kazoo:
+        told: list[str] = []
+        swallow = proxy.swallow_event("changed", path=node)
+        kazoo.get(node, watch=lambda event: told.append(event.path))
+        kazoo.get_children(node, watch=lambda event: told.append(event.type))
+        operator.kazoo.set(node, b"second")
+        operator.kazoo.create(f"{node}/child")
+        until(lambda: told, "the other watch fires")
+        assert swallow.fired
+        assert told == ["CHILD"]
+        assert kazoo.get(node)[0] == b"second"
+
+
+def test_a_read_is_answered_by_what_it_was_answered_before(
+    proxy: FaultProxy, operator: Any, node: str
+) -> None:
+    with client(proxy.hosts) as kazoo:
+        assert kazoo.get_children(node) == []
+        stale = proxy.answer_stale("getChildren", path=node, times=2)
+        operator.kazoo.create(f"{node}/child")
+        kazoo.sync(node)
+        assert kazoo.get_children(node) == []
+        assert kazoo.get_children(node, watch=print) == []
+        assert kazoo.get_children(node) == ["child"]
+        assert stale.firings == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        ("NodeExists", kz.NodeExistsError),
+        ("SessionExpired", kz.SessionExpiredError),
+        (-118, kz.SessionMovedError),
+        ("QuotaExceeded", RuntimeError),
+        (-124, RuntimeError),
+    ],
+)
+def test_a_request_fails_with_any_error_and_is_not_done(
+    error: int | str, raised: type[Exception], proxy: FaultProxy, operator: Any, path: str
+) -> None:
+    """The two that kazoo does not know end its loop; it must be started anew."""
+    with client(proxy.hosts) as kazoo:
+        failed = proxy.fail("create", error, path=f"{path}*")
+        asked = kazoo.create_async(f"{path}-", b"", sequence=True)
+        assert failed.wait(WITHIN)
+        if raised is RuntimeError:
+            until(lambda: kazoo.client_state == KeeperState.CLOSED, "kazoo's loop ends")
+        else:
+            with pytest.raises(raised):
+                asked.get(timeout=WITHIN)
+            assert kazoo.exists("/") is not None  # in order, and connected still
+    parent, _, name = path.rpartition("/")
+    assert not [
+        child for child in operator.kazoo.get_children(parent) if child.startswith(f"{name}-")
+    ]
+
+
+def test_a_request_that_failed_may_have_been_done(
+    proxy: FaultProxy, operator: Any, path: str
+) -> None:
+    with client(proxy.hosts) as kazoo:
+        proxy.fail("create", "ConnectionLoss", path=path, done=True)
+        with pytest.raises(kz.ConnectionLoss):
+            kazoo.create(path)
+    assert operator.kazoo.exists(path)
+
+
+def test_a_reply_is_rewritten_by_any_function(proxy: FaultProxy, node: str) -> None:
+    with client(proxy.hosts) as kazoo:
+        proxy.rewrite_reply("getData", lambda body: body.replace(b"first", b"FIRST"))
+        assert kazoo.get(node)[0] == b"FIRST"
+        assert kazoo.get(node)[0] == b"first"
+
+
+# --- handshakes ------------------------------------------------------------------------------
+
+
+def test_a_welcome_tells_what_the_test_wants(proxy: FaultProxy) -> None:
+    proxy.rewrite_connect(session_id=-77, timeout=3.0)
+    with client(proxy.hosts) as kazoo:
+        assert kazoo.client_id[0] == -77
+        states = States(kazoo)
+        proxy.rewrite_connect(timeout=0.0)
+        proxy.drop()
+        states.wait(KazooState.LOST)
+
+
+def test_a_server_says_that_it_is_read_only(proxy: FaultProxy) -> None:
+    with client(proxy.hosts) as kazoo:
+        rule = proxy.rewrite_connect(read_only=True)
+        proxy.drop()
+        assert rule.wait(WITHIN)
+        # kazoo asks every server whether it writes, and finds one.
+        until(lambda: kazoo.client_state == KeeperState.CONNECTED, "the client can write")
+
+
+def test_a_session_is_swapped_without_a_word(proxy: FaultProxy, operator: Any, node: str) -> None:
+    with client(proxy.hosts) as kazoo:
+        states, before = States(kazoo), kazoo.client_id[0]
+        kazoo.create(f"{node}/mine", ephemeral=True)
+        swap = proxy.swap_session()
+        proxy.drop()
+        assert swap.wait(WITHIN)
+        states.wait(KazooState.CONNECTED)
+        assert kazoo.client_id[0] != before
+        assert KazooState.LOST not in states.told
+        assert operator.kazoo.exists(f"{node}/mine").ephemeralOwner == before
+
+
+# --- several ---------------------------------------------------------------------------------
+
+
+def test_every_server_has_a_port_and_the_chroot_is_passed_on(
+    proxy: FaultProxy, zookeeper: LocalEnsemble, operator: Any, node: str
+) -> None:
+    with LocalEnsemble(tick_time=TICK) as other:
+        hosts = f"{zookeeper.hosts},{other.hosts}{node}"
+        with FaultProxy(hosts) as both:
+            assert both.hosts.endswith(node)
+            first, second = both.hosts.removesuffix(node).split(",")
+            with client(f"{first}{node}") as one:
+                one.create("/child")
+            with client(second) as two:
+                assert two.exists(node) is None
+    assert operator.kazoo.exists(f"{node}/child")
+
+
+def test_proxies_before_one_server_do_not_hear_each_other(
+    proxy: FaultProxy, zookeeper: LocalEnsemble, node: str
+) -> None:
+    with FaultProxy(zookeeper.hosts) as other, client(proxy.hosts), client(other.hosts) as kazoo:
+        proxy.cut()
+        kazoo.get(node)
+        assert other.requests["getData"] == 1
+        assert proxy.requests["getData"] == 0
+        proxy.heal()
+
+
+def test_rules_that_did_not_fire_can_be_told(proxy: FaultProxy, node: str) -> None:
+    with client(proxy.hosts) as kazoo:
+        first, never = proxy.drop_reply("getData"), proxy.drop_reply("delete")
+        with pytest.raises(GONE):
+            kazoo.get(node)
+        assert proxy.rules == (first, never)
+        assert proxy.unfired == (never,)
+        never.cancel()
+        assert proxy.unfired == ()
+    assert repr(first) == "<Rule drop_reply getData matches=1 firings=1>"
+    assert [f.fault for f in proxy.log if not f.passed] == ["drop_reply getData"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda proxy: proxy.drop_reply("creat"),
+        lambda proxy: proxy.drop_request("event"),
+        lambda proxy: proxy.drop_reply("create", then="close"),
+        lambda proxy: proxy.drop_reply("create", nth=0),
+        lambda proxy: proxy.fail("ping", -1),
+        lambda proxy: proxy.fail("create", 3),
+        lambda proxy: proxy.answer_stale("create"),
+        lambda proxy: proxy.swallow_event("gone"),
+        lambda proxy: proxy.tear_reply("create", size=-1),
+        lambda _: FaultProxy("h1:1/a,h2:2"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    make: Callable[[FaultProxy], object], proxy: FaultProxy
+) -> None:
+    with pytest.raises(InvalidArgument):
+        make(proxy)
+    assert proxy.rules == ()
+
+
+# --- the command -----------------------------------------------------------------------------
+
+
+class Command:
+    """``python -m zkelect.testing.proxy``, with its output as lines."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "error", "-m", "zkelect.testing.proxy", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.hosts = self.process.stdout.readline().strip()
+
+    def order(self, line: str) -> str:
+        """Give a command that is answered by one line, and return that."""
+        assert self.process.stdin is not None
+        assert self.process.stderr is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.process.stderr.readline().strip()
+
+    def quit(self) -> str:
+        out, _ = self.process.communicate("quit\n", timeout=WITHIN)
+        assert self.process.returncode == 0
+        return out
+
+
+def test_the_command_shows_frames_and_obeys(zookeeper: LocalEnsemble, node: str) -> None:
+    command = Command(zookeeper.hosts, "--do", f"drop_reply getData path={node}")
+    try:
+        assert command.order("fail create -110 nth=2 times=all").endswith(
+            "fail create nth=2 times=all"
+        )
+        assert "no such command" in command.order("fall create")
+        assert "then='close'" in command.order("drop_reply create then=close")
+        assert "unexpected keyword" in command.order("drop_reply create when=now")
+        with client(command.hosts) as kazoo:
+            with pytest.raises(GONE):
+                kazoo.get(node)
+            assert kazoo.retry(kazoo.get, node)[0] == b"first"
+        assert command.order("rules").startswith("rule 1: drop_reply getData")
+        shown = command.quit()
+    finally:
+        command.process.kill()
+        command.process.wait()
+    assert f"< getData xid=1 {node} [lost: drop_reply getData path={node}]" in shown
+    assert shown.count("> connect") == 2
+
+
+def test_the_command_refuses_hosts_that_are_none() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "zkelect.testing.proxy", "zk1:port"],
+        capture_output=True,
+        text=True,
+        timeout=WITHIN,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (64, "")
+    assert "zk1:port" in ended.stderr
