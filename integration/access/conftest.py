@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-from contextlib import ExitStack, suppress
-from pathlib import Path
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import pytest
 from access.fortress import build, make_keys
+from access.refusals import Belongings
 from access.scripted import ScriptedServer
 from election.actor import SESSION_TIMEOUT, TICK
 from election.waiting import WITHIN, until
@@ -80,29 +78,6 @@ def kazoo() -> Iterator[Callable[..., KazooClient]]:
 
 
 # --- errors ----------------------------------------------------------------------------------
-
-
-@attrs.frozen
-class Belongings:
-    """What this process holds: its threads and its sockets."""
-
-    threads: frozenset[threading.Thread]
-    sockets: frozenset[str]
-
-    @classmethod
-    def now(cls) -> Belongings:
-        return cls(frozenset(threading.enumerate()), frozenset(_sockets()))
-
-    def more_than(self, before: Belongings) -> set[object]:
-        return {*(self.threads - before.threads), *(self.sockets - before.sockets)}
-
-
-def _sockets() -> Iterator[str]:
-    for descriptor in Path("/proc/self/fd").iterdir():
-        with suppress(FileNotFoundError):  # that of the listing itself, or closed meanwhile
-            target = str(descriptor.readlink())
-            if target.startswith("socket:"):
-                yield target
 
 
 @pytest.fixture

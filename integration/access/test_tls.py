@@ -137,9 +137,16 @@ def test_a_wrong_name_and_a_server_that_is_down(
 ) -> None:
     """The other one may be up again soon, so this is not hopeless; both are told."""
     down = Port()
-    hosts, tls = f"{fortress.unnamed},{down.address}", zkelect.Tls(ca=keys.file("ca.crt"))
-    times = {"session_timeout": SESSION_TIMEOUT, "tick_time": TICK, "timeout": 1.0}
-    error = refused(zkelect.ConnectFailed, lambda: zkelect.connect(hosts, tls=tls, **times))
+    error = refused(
+        zkelect.ConnectFailed,
+        lambda: zkelect.connect(
+            f"{fortress.unnamed},{down.address}",
+            session_timeout=SESSION_TIMEOUT,
+            tick_time=TICK,
+            tls=zkelect.Tls(ca=keys.file("ca.crt")),
+            timeout=1.0,
+        ),
+    )
     assert "certificate is not valid" in error.causes[fortress.unnamed]
     assert "Connection refused" in error.causes[down.address]
     down.release()

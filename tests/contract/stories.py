@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import pytest
@@ -216,9 +217,13 @@ def answers_come_in_the_order_of_the_requests(world: World) -> None:
     a = world.connect()
     heard: list[str] = []
     path = f"{world.path}/x-"
+
+    def note(told: str, _: Any) -> None:
+        heard.append(told)
+
     with a.lock:
         for n in range(5):
-            a.gateway.create_candidate(path, b"", lambda _, n=n: heard.append(f"create {n}"))
+            a.gateway.create_candidate(path, b"", partial(note, f"create {n}"))
             a.gateway.children(world.path, lambda names: heard.append(f"{len(names)} seen"))
     world.until(lambda: len(heard) == 10, "all ten were answered")
     assert heard == [told for n in range(5) for told in (f"create {n}", f"{n + 1} seen")]

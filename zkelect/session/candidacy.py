@@ -96,11 +96,12 @@ class Candidacy:
     @property
     def phase(self) -> Phase:
         """Where we stand, for pages; nothing to guard a write with."""
-        phase = Phase.IDLE if self.session.foreign else self.driver.machine.state.phase
-        leadership = self.leadership
-        if leadership is not None and leadership.reason is not None and phase is not Phase.IDLE:
-            return Phase.LEAVING
-        return phase
+        if self.session.foreign:
+            return Phase.IDLE
+        state, leadership = self.driver.machine.state, self.leadership
+        if state.leads and leadership is not None and leadership.reason is not None:
+            return Phase.LEAVING  # over by its own clock; the machine hears of it in a moment
+        return state.phase
 
     @property
     def ahead(self) -> int | None:

@@ -85,8 +85,11 @@ class FakeEnsemble:
         limits = 2 * tick_time, 20 * tick_time
         self.clock: Final = VirtualClock(now=1000.0)
         self.tick_time: Final = tick_time
-        self._quorum = Quorum(self.clock)
-        self.servers: Final = tuple(FakeServer(n, self._quorum, limits) for n in range(servers))
+        self._quorum = Quorum(self.clock, tick_time)
+        self.servers: Final = tuple(
+            FakeServer(n, self._quorum, self.clock, limits) for n in range(servers)
+        )
+        self._quorum.elect()
         self._machines: dict[Session, Machine] = {}
         self._homes: dict[FakeClient, int] = {}
         self._faults: list[_Fault] = []
@@ -225,17 +228,23 @@ class FakeEnsemble:
 
         Servers expire sessions, clients send pings and give up dead connections.
         """
-        self.clock.advance(seconds)
-        for machine in self._machines.values():
-            if not machine.asleep:
-                machine.client.pass_time(self._quorum.touch)
-        self._quorum.expire()
+        until = self.clock.now + seconds
+        while True:
+            awake = [each.client for each in self._machines.values() if not each.asleep]
+            due = min([until, self._quorum.due, *(client.due for client in awake)])
+            self.clock.advance(max(due - self.clock.now, 0.0))
+            for client in awake:
+                client.pass_time()
+            self._quorum.ping()
+            self._quorum.expire()
+            if due >= until:
+                return
 
     @property
     def due(self) -> float:
         """When something happens by the passing of time alone; always in the future."""
-        awake = (machine.due for machine in self._machines.values())
-        return max(min(self._quorum.expires, *awake), self.clock.now + _LEAST_ADVANCE)
+        awake = [machine.due for machine in self._machines.values()]
+        return max(min([self._quorum.due, *awake]), self.clock.now + _LEAST_ADVANCE)
 
     def hold(self, session: Session, *moves: Move) -> None:
         """Let these moves wait until :meth:`release`: a slow network, a busy thread."""
@@ -308,7 +317,7 @@ class FakeEnsemble:
 
     def elect(self) -> None:
         """Let another server lead the ensemble: every session starts anew with its timeout."""
-        self._quorum.elect()
+        self._quorum.elect(besides=self._quorum.leader)
 
     # --- looking, and doing as somebody else ---------------------------------------------------
 

@@ -297,11 +297,8 @@ class FakeClient:
             return self.dialled + self.session_timeout
         return min(self.sent + self._granted / 3, self.heard + self._granted * 2 / 3)
 
-    def pass_time(self, touch: Callable[[int], None]) -> None:
-        """Do what is due: kazoo pings when nothing was sent for a third of the timeout.
-
-        :param touch: tells the ensemble that a session was heard of.
-        """
+    def pass_time(self) -> None:
+        """Do what is due: kazoo pings when nothing was sent for a third of the timeout."""
         now, connection = self._clock.boottime(), self.connection
         if connection is None or connection.broken or now < self.due:
             return
@@ -311,8 +308,7 @@ class FakeClient:
         self.sent = now
         if REQUESTS in connection.swallows or not connection.server.running:
             return
-        if connection.session_id is not None and not connection.server.isolated:
-            touch(connection.session_id)
+        connection.server.hear(connection)
         if REPLIES not in connection.swallows:
             self.heard = now
 

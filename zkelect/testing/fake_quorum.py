@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+import math
+from typing import Any, Final, Protocol
 
 import attrs
 
 from zkelect.testing.fake_clock import VirtualClock
 from zkelect.testing.fake_tree import Draft, Operation, Transaction, Znode, perform
 
-__all__ = ["Quorum", "SessionRecord"]
+__all__ = ["Follower", "Quorum", "SessionRecord"]
 
 _FIRST_SESSION: Final = 0x1000_0000_0000_0000
 _COUNTER_BITS: Final = 32
@@ -32,21 +32,43 @@ class SessionRecord:
     touched: float
 
 
+class Follower(Protocol):
+    """A server, as the majority sees it."""
+
+    @property
+    def votes(self) -> bool:
+        """Whether it runs, and the others hear of it."""
+
+    def follow(self) -> None:
+        """Apply what was committed."""
+
+    def end_session(self, session_id: int) -> None:
+        """Hear that a session has ended."""
+
+    def report(self) -> dict[int, float]:
+        """Tell the leader, once, which sessions were heard of since the last time, and when."""
+
+
 class Quorum:
     """The majority. Whatever it commits, every server applies in the same order.
 
+    The leader knows of sessions at other servers only what those report, every half tick,
+    in their answers to its pings: what a server has not reported dies with it.
+
     :ivar tree: all znodes by path, as of the last transaction. :ivar log: all transactions.
-    :ivar sessions: those that are open. :ivar follow: called after each transaction.
-    :ivar closed: called with the id of each session that has ended.
+    :ivar sessions: those that are open. :ivar servers: all there are.
+    :ivar leader: who counts the sessions' time; None while there is no majority.
     """
 
-    def __init__(self, clock: VirtualClock) -> None:
+    def __init__(self, clock: VirtualClock, tick_time: float) -> None:
         self.tree: dict[str, Znode] = {"/": Znode(czxid=0)}
         self.log: list[Transaction] = []
         self.sessions: dict[int, SessionRecord] = {}
-        self.follow: list[Callable[[], None]] = []
-        self.closed: list[Callable[[int], None]] = []
+        self.servers: list[Follower] = []
+        self.leader: Follower | None = None
         self._clock = clock
+        self._half_tick = tick_time / 2
+        self._pinged = clock.now
         self._epoch = 1
         self._counter = 0
         self._sessions = 0
@@ -62,11 +84,38 @@ class Quorum:
         self._apply(transaction)
         return answers
 
-    def elect(self) -> None:
-        """Let another server lead: sessions start anew, with the timeouts of their creation."""
+    # --- its leader --------------------------------------------------------------------------
+
+    def elect(self, besides: Follower | None = None) -> None:
+        """Let a server lead: sessions start anew, with the timeouts of their creation.
+
+        :param besides: rather another one than this.
+        """
+        voters = [server for server in self.servers if server.votes]
+        if 2 * len(voters) <= len(self.servers):
+            self.leader = None
+            return
+        self.leader = next((server for server in voters if server is not besides), voters[0])
         self._epoch, self._counter = self._epoch + 1, 0
         for session in self.sessions.values():
             session.timeout, session.touched = session.granted, self._clock.now
+        for server in self.servers:
+            server.follow()
+
+    def recount(self) -> None:
+        """Hear that a server has come or gone: without a majority nobody leads."""
+        voters = sum(server.votes for server in self.servers)
+        if self.leader is None or not self.leader.votes or 2 * voters <= len(self.servers):
+            self.elect()
+
+    def ping(self) -> None:
+        """Ask the servers, every half tick, which sessions they have heard of."""
+        if self._clock.now < self._pinged + self._half_tick:
+            return
+        self._pinged = self._clock.now
+        for server in self.servers:
+            for session_id, at in server.report().items():
+                self.touch(session_id, at)
 
     # --- sessions ----------------------------------------------------------------------------
 
@@ -91,7 +140,7 @@ class Quorum:
         if session is None or session.password != password:
             return None
         session.timeout = timeout
-        self.touch(session_id)
+        self.touch(session_id, self._clock.now)
         return session
 
     def close(self, session_id: int) -> None:
@@ -100,23 +149,27 @@ class Quorum:
         draft = Draft(self.tree, self._number())
         draft.delete_all([path for path, at in self.tree.items() if at.owner == session_id])
         self._apply(draft.finish())
-        for tell in tuple(self.closed):
-            tell(session_id)
+        for server in self.servers:
+            server.end_session(session_id)
 
-    def touch(self, session_id: int) -> None:
+    def touch(self, session_id: int, at: float) -> None:
         """Hear of a session."""
         session = self.sessions.get(session_id)
         if session is not None:
-            session.touched = self._clock.now
+            session.touched = max(session.touched, at)
 
     @property
-    def expires(self) -> float:
-        """When the next session will expire, if nothing is heard of it; infinite for none."""
+    def due(self) -> float:
+        """When it does something by itself: pings, or closes a session."""
+        if self.leader is None:
+            return math.inf
         ends = (session.touched + session.timeout for session in self.sessions.values())
-        return min(ends, default=float("inf"))
+        return min(self._pinged + self._half_tick, *ends, math.inf)
 
     def expire(self) -> None:
         """Close every session that was not heard of for its timeout."""
+        if self.leader is None:
+            return
         for session in tuple(self.sessions.values()):
             if session.touched + session.timeout <= self._clock.now:
                 self.close(session.session_id)
@@ -134,5 +187,5 @@ class Quorum:
                 self.tree[path] = znode
             else:
                 self.tree.pop(path, None)
-        for follow in self.follow:
-            follow()
+        for server in self.servers:
+            server.follow()

@@ -10,6 +10,7 @@ import attrs
 
 from zkelect.session import wire
 from zkelect.testing.conversation import REPLIES, REQUESTS, Direction
+from zkelect.testing.fake_clock import VirtualClock
 from zkelect.testing.fake_quorum import Quorum
 from zkelect.testing.fake_tree import Code, Happened, Operation, Refusal, Stat, Znode
 
@@ -107,7 +108,7 @@ class Connection:
         """Whether the server can do the next request: a write needs a quorum."""
         if not self.requests or not self.server.running:
             return False
-        return not (self.server.isolated and self.requests[0].writes)
+        return self.server.commits or not self.requests[0].writes
 
 
 # --- a server ---------------------------------------------------------------------------------
@@ -121,11 +122,14 @@ class FakeServer:
     :ivar running: it takes connections.
     :ivar lagging: it applies what the others have agreed on only when a write of its own
         clients makes it; reads show the past.
-    :ivar isolated: it has no quorum and does not know it: it answers reads and pings.
+    :ivar isolated: it hears of no other server and does not know it: it answers reads and
+        pings, as a leader does that was deposed.
     :ivar limits: least and longest session timeout it grants, seconds.
     """
 
-    def __init__(self, index: int, quorum: Quorum, limits: tuple[float, float]) -> None:
+    def __init__(
+        self, index: int, quorum: Quorum, clock: VirtualClock, limits: tuple[float, float]
+    ) -> None:
         self.address = f"fake-{index + 1}:2181"
         self.limits = limits
         self.tree: dict[str, Znode] = dict(quorum.tree)
@@ -134,10 +138,11 @@ class FakeServer:
         self.isolated = False
         self.connections: list[Connection] = []
         self._quorum = quorum
+        self._clock = clock
         self._position = 0
+        self._heard: dict[int, float] = {}
         self._watches: dict[str, dict[Connection, None]] = {}
-        quorum.follow.append(self._follow)
-        quorum.closed.append(self._session_closed)
+        quorum.servers.append(self)
 
     @property
     def zxid(self) -> int:
@@ -150,11 +155,13 @@ class FakeServer:
         """Stop: its connections end, and it takes no new ones."""
         self.running = False
         self._end_all()
+        self._quorum.recount()
 
     def start(self) -> None:
         """Start again, knowing all that the others know."""
         self.running = True
-        self._follow()
+        self._quorum.recount()
+        self.follow()
 
     def lag(self) -> None:
         """Fall behind from now on."""
@@ -163,19 +170,47 @@ class FakeServer:
     def catch_up(self) -> None:
         """Apply everything, now and from now on."""
         self.lagging = False
-        self._follow()
+        self.follow()
 
     def isolate(self) -> None:
-        """Lose the quorum without noticing, as a leader that was deposed does."""
+        """Lose the others without noticing, as a leader does that is deposed."""
         self.isolated = True
+        self._quorum.recount()
 
     def rejoin(self) -> None:
         """Notice it: end all connections, then serve again."""
         self.isolated = False
         self._end_all()
-        self._follow()
+        self._quorum.recount()
+        self.follow()
 
     # --- serving -------------------------------------------------------------------------------
+
+    @property
+    def votes(self) -> bool:
+        """Whether it belongs to the majority, if there is one."""
+        return self.running and not self.isolated
+
+    @property
+    def commits(self) -> bool:
+        """Whether it can have a write committed."""
+        return self.votes and self._quorum.leader is not None
+
+    def hear(self, connection: Connection) -> None:
+        """Hear of a client; a leader counts that at once, the others report it to it."""
+        if connection.session_id is None:
+            return
+        if self._quorum.leader is self:
+            self._quorum.touch(connection.session_id, self._clock.now)
+        else:
+            self._heard[connection.session_id] = self._clock.now
+
+    def report(self) -> dict[int, float]:
+        """Tell which sessions were heard of since the last time."""
+        if not self.votes:
+            return {}
+        heard, self._heard = self._heard, {}
+        return heard
 
     def accepts(self, seen: int) -> bool:
         """Whether it takes a client that has seen so much: no server shows anybody the past."""
@@ -186,7 +221,7 @@ class FakeServer:
     ) -> None:
         """Answer the connect request; without a quorum no session can be told from another."""
         self.connections.append(connection)
-        if self.isolated or REQUESTS in connection.swallows:
+        if not self.commits or REQUESTS in connection.swallows:
             return
         granted = min(max(timeout, self.limits[0]), self.limits[1])
         if session is None:
@@ -215,8 +250,7 @@ class FakeServer:
         if connection.session_id not in self._quorum.sessions:
             connection.broken = True
             return
-        if not self.isolated:
-            self._quorum.touch(connection.session_id)
+        self.hear(connection)
         answer = self._do(connection, question)
         connection.answer(question.name, Reply(zxid=self.zxid, answer=answer))
 
@@ -259,7 +293,8 @@ class FakeServer:
             return None if question.name == "exists" else Refusal(Code.NO_NODE)
         return _READ[question.name](znode)
 
-    def _follow(self) -> None:
+    def follow(self) -> None:
+        """Apply what was committed, as far as it gets here."""
         if self.running and not self.lagging and not self.isolated:
             self._apply_all()
 
@@ -279,13 +314,14 @@ class FakeServer:
         for connection in self._watches.pop(path, ()):
             connection.answer("event", News(path=path, happened=happened))
 
-    def _session_closed(self, session_id: int) -> None:
-        """A server that hears of the end of a session ends its connection."""
+    def end_session(self, session_id: int) -> None:
+        """End the connection of a session that has ended, if that is heard here."""
         for connection in self.connections:
             if connection.session_id == session_id and not self.isolated:
                 connection.broken = True
 
     def _end_all(self) -> None:
+        self._heard.clear()
         for connection in tuple(self.connections):
             connection.broken = True
             connection.requests.clear()
