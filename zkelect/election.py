@@ -17,7 +17,13 @@ from zkelect.core.lease import patience_of
 from zkelect.core.paths import check_name, normalize
 from zkelect.core.state import Phase
 from zkelect.core.znodes import KAZOO, Dialect
-from zkelect.errors import CampaignInProgress, InvalidArgument, LeadershipLost, Unreachable
+from zkelect.errors import (
+    CampaignInProgress,
+    Fenced,
+    InvalidArgument,
+    LeadershipLost,
+    Unreachable,
+)
 from zkelect.session.candidacy import Callbacks, Candidacy
 from zkelect.session.leadership import Leadership
 from zkelect.session.limits import check_timeout
@@ -149,7 +155,8 @@ class Election:
         one that flaps from leading again at once while somebody else can.
 
         :param lead: the work of one term, with its own leadership each time. What it
-            raises ends this call, except LeadershipLost, which is heard and survived.
+            raises ends this call; but a loss of that term, LeadershipLost or Fenced, is
+            logged and survived.
         :param stop: when set, the candidate resigns and this returns.
         """
         patience = Patience(self._candidacy, None, stop)
@@ -216,6 +223,8 @@ class Election:
     def leader(self, timeout: float = 10.0) -> Candidate | None:
         """Read who leads; None: nobody.
 
+        One who has resigned is named until its body has returned and its znode is gone.
+
         :param timeout: seconds to wait for an answer.
         :raises ConnectFailed: none came.
         """
@@ -269,7 +278,7 @@ class Election:
         leadership = self._stand(patience)
         try:
             lead(leadership)
-        except LeadershipLost as lost:
+        except (LeadershipLost, Fenced) as lost:
             if lost.token != leadership.token:
                 raise
             _log.info("%s", lost)

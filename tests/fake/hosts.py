@@ -49,7 +49,7 @@ class Host:
         self.ends: list[zkelect.Leadership] = []
         self.errors: list[zkelect.ZkelectError] = []
         self.claimed = False
-        self.dead = False
+        self.dead = self.paused = self.cut = self.held = False
         self.proven = 0.0
         self.campaign = 0
 
@@ -84,6 +84,16 @@ class Host:
     @property
     def stands(self) -> bool:
         return self.state.phase not in (Phase.IDLE, Phase.LEAVING) or self.state.again is not None
+
+    @property
+    def may_stand(self) -> bool:
+        state = self.state
+        return state.phase in (Phase.IDLE, Phase.LEAVING) and state.again is None
+
+    @property
+    def alive(self) -> bool:
+        session_id = self.session.session_id
+        return session_id is not None and self.fake.alive(session_id)
 
     @property
     def over(self) -> bool:

@@ -306,18 +306,40 @@ class FakeEnsemble:
         self._machines[session].client.swapped = True
         self.drop(session)
 
+    def pause(self, session: Session) -> None:
+        """Stop the session's process, as SIGSTOP does; time goes on, and the servers do."""
+        self._machines[session].asleep = True
+
+    def resume(self, session: Session) -> None:
+        """Let a paused process go on."""
+        self._machines[session].asleep = False
+
     def sleep(self, session: Session, seconds: float) -> None:
         """Suspend the session's machine, while the time of the others goes on."""
-        machine = self._machines[session]
-        machine.asleep = True
+        self.pause(session)
         self.advance(seconds)
-        machine.asleep = False
-        machine.clock.slept += seconds
-        self.elapse(0.0)
+        self._machines[session].clock.slept += seconds
+        self.resume(session)
+
+    def kill(self, session: Session) -> None:
+        """Let the session's process die; the servers have what it has sent."""
+        self.pause(session)
+        client = self._machines[session].client
+        if client.connection is not None:
+            client.hang_up()
 
     def elect(self) -> None:
         """Let another server lead the ensemble: every session starts anew with its timeout."""
         self._quorum.elect(besides=self._quorum.leader)
+
+    def mend(self) -> None:
+        """End every fault, also those to come. The dead stay dead, the paused paused."""
+        self._faults.clear()
+        for server in self.servers:
+            server.recover()
+        for session in self.sessions:
+            self.release(session)
+            self.heal(session)
 
     # --- looking, and doing as somebody else ---------------------------------------------------
 

@@ -320,7 +320,7 @@ class FakeClient:
     def drop(self) -> None:
         """Notice that the connection has ended."""
         assert self.connection is not None  # it has just ended
-        self._hang_up()
+        self.hang_up()
         if self.state is State.CONNECTED:
             self.state = State.CONNECTING
             self._fail_all(Code.CONNECTION_LOSS)
@@ -329,10 +329,20 @@ class FakeClient:
             self._watchers.clear()
             self._spread(_Event(Happened.NONE, None), watchers)
 
+    def hang_up(self) -> None:
+        """Give the connection up; nobody is told."""
+        connection, self.connection, self.dialled = self.connection, None, None
+        assert connection is not None  # somebody hangs it up
+        connection.broken = True
+        connection.server.forget(connection)
+        if not connection.server.isolated:
+            connection.requests = deque(asked for asked in connection.requests if asked.writes)
+            self.former = connection
+
     def close(self) -> None:
         """Stop for good."""
         if self.connection is not None:
-            self._hang_up()
+            self.hang_up()
         self.state = State.CLOSED
         self.listen("LOST")
         self._fail_all(Code.CONNECTION_LOSS)
@@ -355,7 +365,7 @@ class FakeClient:
         self._flush()
 
     def _expire(self) -> None:
-        self._hang_up()
+        self.hang_up()
         self.state = State.EXPIRED
         self.listen("LOST")
         self._fail_all(Code.SESSION_EXPIRED)
@@ -397,15 +407,6 @@ class FakeClient:
             self._unsent.clear()
         for pending in lost:
             pending.result.set(Refusal(code))
-
-    def _hang_up(self) -> None:
-        connection, self.connection, self.dialled = self.connection, None, None
-        assert connection is not None  # somebody hangs it up
-        connection.broken = True
-        connection.server.forget(connection)
-        if not connection.server.isolated:
-            connection.requests = deque(asked for asked in connection.requests if asked.writes)
-            self.former = connection
 
     def _pass_on(self, result: Any, to: _Result, *, ignored: bool = False) -> None:
         to.exception = None if ignored else result.exception

@@ -184,6 +184,14 @@ class FakeServer:
         self._quorum.recount()
         self.follow()
 
+    def recover(self) -> None:
+        """End whatever is wrong with it."""
+        self.running, self.lagging = True, False
+        if self.isolated:
+            self.rejoin()
+        self._quorum.recount()
+        self.follow()
+
     # --- serving -------------------------------------------------------------------------------
 
     @property
