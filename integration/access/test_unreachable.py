@@ -80,6 +80,13 @@ def test_a_black_hole_that_is_found_out_before_the_time_is_over(
     assert server.callers > 1
 
 
+def test_each_of_two_black_holes_is_named(unreachable: Any, scripted: Any) -> None:
+    first, second = scripted(keep_silent), scripted(keep_silent)
+    error = unreachable(f"{first.address},{second.address}", timeout=4.0)
+    for server in (first, second):
+        assert_answer(error, server.address, "took the connection and did not answer")
+
+
 def test_a_black_hole_is_left_at_once_when_there_is_no_time(
     unreachable: Any, scripted: Any, refused: Refused
 ) -> None:

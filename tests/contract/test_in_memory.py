@@ -45,7 +45,7 @@ class Memory:
 
     def reconnect(self, session: zkelect.Session) -> None:
         self.fake.drop(session)
-        self.fake.settle(self._choose)
+        self.fake.advance(0.1, self._choose)
         assert session.connected
 
     def cut(self, session: zkelect.Session, *directions: Direction) -> None:

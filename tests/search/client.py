@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Client"]
 
 _LONGEST_NAP: Final = 0.5
+_SHORTEST_NAP: Final = 1e-3
 _ROUNDING: Final = 1e-9
 
 
@@ -105,7 +106,7 @@ class Client(Process):
         self._turn_at = math.inf
         now = self.boottime()
         wanted = min(self._watchdog.watch(now), now + _LONGEST_NAP)
-        self._turn_by(max(wanted / self.rate, self.timeline.now) + _ROUNDING)
+        self._turn_by(max(wanted / self.rate + _ROUNDING, self.timeline.now + _SHORTEST_NAP))
 
     def _answered(self, counts: bool) -> None:
         """Hear from the prober."""

@@ -8,6 +8,7 @@ and what was under way then arrives when the hold ends, or never.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable
 from random import Random
 from typing import Any, Final
@@ -75,13 +76,16 @@ class Network:
 class Link:
     """A TCP connection between two processes."""
 
-    __slots__ = ("_arrivals", "_ends", "_network", "_open")
+    __slots__ = ("_arrivals", "_ends", "_network", "_open", "_under_way")
 
     def __init__(self, network: Network, near: Process, far: Process) -> None:
         self._network = network
         self._ends = {near.number: far, far.number: near}
         self._open = {near.number, far.number}
         self._arrivals = dict.fromkeys(self._open, 0.0)
+        self._under_way: dict[int, deque[tuple[float, Callable[..., None], tuple[Any, ...]]]] = {
+            number: deque() for number in self._open
+        }
 
     def peer(self, end: Process) -> Process:
         """Return who is on the other side."""
@@ -112,17 +116,17 @@ class Link:
         arriving = network.timeline.now + network.delay()
         arriving = max(arriving, self._arrivals[receiver.number] + _NEXT)
         self._arrivals[receiver.number] = arriving
-        network.timeline.at(arriving, receiver, self._arrive, arriving, sender, call, args)
+        self._under_way[receiver.number].append((arriving, call, args))
+        network.timeline.at(arriving, receiver, self._arrive, sender, receiver)
 
-    def _arrive(
-        self, arriving: float, sender: Process, call: Callable[..., None], args: tuple[Any, ...]
-    ) -> None:
-        receiver = self._ends[sender.number]
-        if receiver.number not in self._open:
-            return
-        network = self._network
+    def _arrive(self, sender: Process, receiver: Process) -> None:
+        """Hand over the oldest message: there are as many of these events as messages."""
+        network, under_way = self._network, self._under_way[receiver.number]
+        arriving, call, args = under_way[0]
         held = network.held(sender, receiver, arriving)
-        if held == arriving:
-            call(*args)
+        if held <= network.timeline.now:
+            under_way.popleft()
+            if receiver.number in self._open:
+                call(*args)
         elif held < math.inf:
-            network.timeline.at(held, receiver, self._arrive, held, sender, call, args)
+            network.timeline.at(held, receiver, self._arrive, sender, receiver)

@@ -30,7 +30,7 @@ __all__ = ["FakeEnsemble", "Step"]
 _LEAST_ADVANCE: Final = 0.01
 """Seconds: a watchdog that wants its turn at once, again and again, must not stop the time."""
 
-_ENDLESS: Final = 100_000
+_ENDLESS: Final = 20_000
 """So many steps without an end are an error of the code under test."""
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import partial
 from posixpath import dirname
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from zkelect.testing.fake_clock import MachineClock
 
 __all__ = ["FakeClient", "State"]
+
+
+_BACK_OFF: Final = 0.05
+"""Seconds between two dials at least, so that nobody can connect and lose it for ever at once."""
 
 
 class State(StrEnum):
@@ -154,6 +158,7 @@ class FakeClient:
         self._faults = faults
         self._granted = session_timeout
         self._dials = 0
+        self._rested = -math.inf
         self._unsent: deque[_Pending] = deque()
         self._pending: deque[_Pending] = deque()
         self._watchers: dict[str, set[Any]] = {}
@@ -252,8 +257,12 @@ class FakeClient:
     @property
     def dialable(self) -> bool:
         """Whether it would dial now, and somebody would take the call."""
-        waits = self.state in (State.CONNECTING, State.EXPIRED) and self.connection is None
-        return waits and self._choose(self) is not None
+        rested = self._clock.boottime() >= self._rested
+        return self._waits and rested and self._choose(self) is not None
+
+    @property
+    def _waits(self) -> bool:
+        return self.state in (State.CONNECTING, State.EXPIRED) and self.connection is None
 
     def dial(self) -> None:
         """Connect to a server, and hand in the session we have."""
@@ -261,6 +270,7 @@ class FakeClient:
         assert server is not None  # it was dialable
         self.state = State.CONNECTING
         self._dials += 1
+        self._rested = self._clock.boottime() + _BACK_OFF
         self.dialled = self.sent = self.heard = self._clock.boottime()
         connection = Connection(server=server, faults=self._faults, swallows=set(self.swallows))
         self._socket = ObservedSocket(
@@ -291,6 +301,8 @@ class FakeClient:
     @property
     def due(self) -> float:
         """When it does something by itself: sends a ping, gives up a connection."""
+        if self._waits and self._clock.boottime() < self._rested:
+            return self._rested
         if self.connection is None or self.connection.broken:
             return math.inf
         if self.dialled is not None:

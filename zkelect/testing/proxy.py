@@ -172,7 +172,8 @@ class FaultProxy(Relay):
         def meant(message: Message) -> bool:
             return kind in (None, jute.read_event(message.frame).kind)
 
-        return self._add("swallow_event", REPLIES, "event", Swallow(), also=meant, **when)
+        method = "swallow_event" if kind is None else f"swallow_event kind={kind}"
+        return self._add(method, REPLIES, "event", Swallow(), also=meant, **when)
 
     # --- delaying ---------------------------------------------------------------------------
 
@@ -200,7 +201,8 @@ class FaultProxy(Relay):
         :param done: whether the server does it all the same.
         """
         names_of(READS | WRITES, name)
-        return self._add("fail", REQUESTS, name, Fail(error_code(error), done), **when)
+        fault = Fail(error_code(error), done)
+        return self._add(f"fail error={error}", REQUESTS, name, fault, **when)
 
     def answer_stale(self, name: str = "read", **when: Unpack[When]) -> Rule:
         """Answer a read as it was answered last before this rule was made, by old data.
@@ -302,7 +304,8 @@ class FaultProxy(Relay):
     ) -> Rule:
         names = names_meant(name, _MORE_NAMES[direction])
         pattern = Pattern(direction=direction, names=names, path=path, also=also)
-        label = f"{method} {name}" + ("" if path is None else f" path={path}")
+        words = [*method.split(" "), *([] if path is None else [f"path={path}"])]
+        label = " ".join([words[0], name, *words[1:]])
         rule = Rule(label, pattern, fault, nth, times, self._seen.changed, self.resume)
         with self._seen.changed:
             self._script.rules.append(rule)

@@ -6,6 +6,7 @@ import argparse
 import shlex
 import sys
 import threading
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from zkelect.errors import ZkelectError
@@ -113,7 +114,7 @@ def main(arguments: Sequence[str] | None = None, stdin: TextIO | None = None) ->
     with console.proxy as proxy:
         print(proxy.hosts, flush=True)
         try:
-            for line in (*options.do, *(sys.stdin if stdin is None else stdin)):
+            for line in chain(options.do, sys.stdin if stdin is None else stdin):
                 if not console.obey(line):
                     return 0
             threading.Event().wait()

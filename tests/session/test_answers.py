@@ -1,0 +1,111 @@
+"""The gateway and the book of terms: what is written beside an election, and by whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from session.troupe import PATH, T, Troupe
+
+from zkelect.core.record import Term, decode_history, decode_term
+from zkelect.session.gateway import Failure
+from zkelect.session.terms import TermBook, history_path, term_path
+from zkelect.testing import FakeEnsemble
+from zkelect.testing.fake_machine import Move
+from zkelect.token import Token
+
+
+def term_of(node: str, czxid: int) -> Term:
+    token = Token(lineage="0" * 16, generation=1, czxid=czxid, holder="1" * 16)
+    return Term(token=token, node=node, name="A")
+
+
+def written(fake: FakeEnsemble) -> Term | None:
+    znode = fake.znode(term_path(PATH))
+    assert znode is not None
+    return decode_term(znode.data)
+
+
+def test_answers_are_given_in_the_order_of_the_requests(
+    troupe: Troupe, fake: FakeEnsemble
+) -> None:
+    """A create is handed over in two steps, so that what is asked after it would overtake."""
+    session = troupe.connect()
+    fake.create("/order")
+    heard: list[str] = []
+    with session.lock:
+        session.gateway.create("/order/x", b"", lambda _: heard.append("create"))
+        session.gateway.children("/order", lambda names: heard.append(f"{len(names)} child"))
+    fake.settle()
+    assert heard == ["create", "1 child"]
+
+
+def test_a_leader_whose_candidate_is_gone_writes_no_term(
+    troupe: Troupe, fake: FakeEnsemble
+) -> None:
+    """Who was evicted and does not know it yet would write over its successor's term."""
+    a = troupe.lead("A")
+    term = written(fake)
+    assert term is not None and term.token == a.terms[0].token
+    book = TermBook(a.session.gateway, PATH)
+    book.announce(term_of("gone__lock__0000000000", 1))
+    fake.settle()
+    assert written(fake) == term
+
+
+def test_two_who_write_at_once_lose_nothing(troupe: Troupe, fake: FakeEnsemble) -> None:
+    """Each write is for the versions that were read: who was slower reads again."""
+    a, b = troupe.lead("A"), troupe.queue("B")
+    old = written(fake)
+    assert old is not None
+    fake.hold(b.session, Move.ANSWER)
+    fake.hold(a.session, Move.SERVE)
+    ours, theirs = fake.children(PATH)
+    done: list[Failure | None] = []
+    TermBook(a.session.gateway, PATH).close(old, "resigned", done.append)
+    TermBook(b.session.gateway, PATH).announce(term_of(theirs, old.token.czxid + 1))
+    for _ in range(2):  # both pages are read by both, before either is written
+        troupe.let(b.session, Move.SERVE)
+    fake.release(a.session)
+    fake.hold(a.session, Move.EVENT)
+    fake.settle()
+    assert done == [None]
+    assert ours not in fake.children(PATH)
+    fake.release(b.session)
+    fake.settle()
+    znode = fake.znode(history_path(PATH))
+    assert znode is not None
+    assert [term.reason for term in decode_history(znode.data)] == ["resigned"]
+
+
+def test_every_item_of_a_multi_is_looked_at(troupe: Troupe, fake: FakeEnsemble) -> None:
+    """H60: kazoo returns errors as list items."""
+    a = troupe.lead("A")
+    fake.hold(a.session, Move.EVENT, Move.CALL)
+    proven = a.terms[0].deadline
+    fake.delete(f"{PATH}/{a.terms[0].node}")
+    fake.advance(T)
+    assert a.terms[0].deadline <= max(proven, fake.clock.now)
+    assert a.terms[0].reason == "evicted"  # told by the probe: its event is still under way
+
+
+@pytest.mark.parametrize("name", ["delete", "multi"])
+def test_h26_a_lost_deletion_is_asked_for_again(
+    name: str, troupe: Troupe, fake: FakeEnsemble
+) -> None:
+    """CURATOR-678: otherwise one queues behind one's own orphan."""
+    a = troupe.lead("A")
+    lost: Any = fake.lose_request
+    waiter = troupe.queue("B")
+    who = a if name == "multi" else waiter
+    fake.hold(who.session, Move.CALL)
+    with who.session.lock:
+        fake.advance(0.5)
+        fake.settle()
+    lost(who.session, name)
+    fake.release(who.session)
+    who.election.stop(0.0)
+    fake.advance(T)
+    other = waiter if who is a else a
+    assert len(fake.children(PATH)) == 1
+    assert other.election.phase.value == "leading"
