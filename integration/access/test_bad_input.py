@@ -130,8 +130,7 @@ def obey(command: str) -> None:
     program, *arguments = shlex.split(command)
     assert program == "zkCli.sh"
     found = find_server()
-    class_path = ":".join((*found.class_path, "/usr/share/java/commons-cli.jar"))
-    main = ("-cp", class_path, "org.apache.zookeeper.ZooKeeperMain")
+    main = ("-cp", ":".join(found.class_path), "org.apache.zookeeper.ZooKeeperMain")
     subprocess.run([found.java, *main, *arguments], check=True, capture_output=True, timeout=60)
 
 

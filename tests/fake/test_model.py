@@ -79,8 +79,13 @@ class Model(RuleBasedStateMachine):
     fired: ClassVar[Counter[str]] = Counter()
     seen: ClassVar[Counter[str]] = Counter()
 
-    @initialize(count=st.integers(2, 3), servers=st.sampled_from([1, 3]), known=st.booleans())
-    def begin(self, count: int, servers: int, known: bool) -> None:
+    @initialize(
+        count=st.integers(2, 3),
+        servers=st.sampled_from([1, 3]),
+        known=st.booleans(),
+        head_start=st.sampled_from([0.0, 1.0]),
+    )
+    def begin(self, count: int, servers: int, known: bool, head_start: float) -> None:
         self.fake = FakeEnsemble(servers, tick_time=TICK)
         self.tick = TICK if known else None
         self.hosts = [self.connect(f"h{n}", n % servers) for n in range(count)]
@@ -89,6 +94,9 @@ class Model(RuleBasedStateMachine):
         self.foreign_sessions: set[int] = set()
         self.tokens: list[zkelect.Token] = []
         self.counted: Counter[str] = Counter()
+        for host in self.hosts:
+            host.stand()
+        self.fake.advance(head_start, self.first)
 
     def connect(self, name: str, server: int) -> Host:
         return Host(self.fake, name, tick=self.tick, server=server)
@@ -116,22 +124,25 @@ class Model(RuleBasedStateMachine):
     def a_host_waits_no_longer(self, host: Host, _: Any) -> None:
         host.cancel()
 
-    @act(lambda host: not host.paused and host.state.phase is Phase.PREPARING)
-    def a_host_has_prepared(self, host: Host, _: Any) -> None:
-        host.prepare()
-
     @act(lambda host: not host.paused and host.leadership is not None)
     def a_body_returns(self, host: Host, _: Any) -> None:
         self.seen["resigned" if not host.over else f"ended {host.ends[-1].reason}"] += 1
         host.return_body()
 
-    @act(lambda host: not host.paused and host.passes and not host.claimed)
-    def a_leader_claims(self, host: Host, _: Any) -> None:
-        self.guarded(host, lambda leadership: self.fence.claim(leadership))
-
-    @act(lambda host: not host.paused and host.passes and host.claimed)
-    def a_leader_writes(self, host: Host, _: Any) -> None:
-        self.guarded(host, self.write)
+    @act(lambda host: not host.paused and host.passes)
+    def a_leader_works(self, host: Host, data: Any) -> None:
+        """It prepares, then claims, then writes: one of these, or all that is left."""
+        at_once = data.draw(st.booleans(), label="all at once")
+        if host.state.phase is Phase.PREPARING:
+            host.prepare()
+        elif not host.claimed:
+            self.guarded(host, self.fence.claim)
+            self.seen["claims"] += 1
+        else:
+            self.guarded(host, self.write)
+            self.seen["writes"] += 1
+        if at_once and host.passes and not host.wrote:
+            self.a_leader_works.__wrapped__(self, host, data)
 
     @act(lambda host: host.ends)
     def an_old_leader_writes(self, host: Host, _: Any) -> None:
@@ -391,7 +402,7 @@ def test_whatever_happens(capsys: pytest.CaptureFixture[str], request: pytest.Fi
     Model.fired.clear()
     Model.seen.clear()
     run_state_machine_as_test(
-        Model, settings=settings(max_examples=120, stateful_step_count=60, print_blob=True)
+        Model, settings=settings(max_examples=200, stateful_step_count=60, print_blob=True)
     )
     with capsys.disabled():
         print(f"\n{sum(Model.fired.values())} rules fired:")

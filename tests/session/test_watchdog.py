@@ -52,7 +52,7 @@ def test_h10_a_session_that_was_swapped_without_a_word_ends_the_term(
     a = troupe.lead("A")
     (first,) = a.terms
     fake.swap(a.session)
-    fake.settle()
+    troupe.until(lambda: a.ends, "A has heard of it")
     assert a.ends == ["expired"]
     with pytest.raises(zkelect.LeadershipLost, match="expired"):
         first.check()
@@ -142,13 +142,9 @@ def test_h01_the_candidates_of_an_expired_session_are_gone(
 ) -> None:
     a, b = troupe.lead("A"), troupe.queue("B")
     (old,) = a.terms
-    for server in fake.servers:
-        server.lag()
     expire(a.session)
     assert old.node not in fake.children(PATH)
-    for server in fake.servers:
-        server.catch_up()
-    troupe.until(lambda: b.terms, "B leads")
+    troupe.until(lambda: b.terms and a.ends, "B leads, and A has heard of it")
     assert a.ends == ["expired"]
 
 
@@ -186,7 +182,7 @@ def test_h37_a_campaign_has_one_deadline_however_often_the_queue_moves(
     b = troupe.queue("B")
     patience = Patience(b.election._candidacy, 0.5)
     fake.advance(0.6)
-    with b.session.lock, pytest.raises(zkelect.NotElected, match="0.5"):
+    with b.session.lock, pytest.raises(zkelect.NotElected, match=r"0\.5"):
         patience.wait()
 
 
@@ -196,8 +192,7 @@ def test_h31_whoever_stands_behind_its_own_name_says_so(
     """patroni #774, storm #3107."""
     troupe.lead("host-a")
     troupe.queue("host-a")
-    (said,) = (record for record in caplog.records if record.name == "zkelect" and
-               "same name" in record.getMessage())
+    (said,) = (record for record in caplog.records if "same name" in record.getMessage())
     assert said.levelname == "WARNING"
     assert fake.children(PATH)[0] in said.getMessage()
 

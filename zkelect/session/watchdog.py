@@ -60,6 +60,8 @@ class Watchdog:
         since = self._session.gateway.silent_since()
         if since is None or not self._session.connected:
             return False
+        # What an earlier connection owes is unknown already, only not handed over yet.
+        since = max(since, self._session.connected_at)
         return now - since > patience_of(self._session.timeout)
 
     def _cold(self, now: float) -> bool:
