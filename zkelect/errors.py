@@ -252,7 +252,10 @@ class AuthenticationFailed(Unreachable):
 
     def __init__(self, hosts: str, scheme: str) -> None:
         self.hosts, self.scheme = hosts, scheme
-        super().__init__(f"{hosts} refused our {scheme} credentials; check user and password")
+        super().__init__(
+            f"{hosts} refused our {scheme} credentials; check user and password, and that the "
+            "servers accept that scheme"
+        )
 
 
 class ServerTooOld(Unreachable):

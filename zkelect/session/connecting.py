@@ -88,18 +88,22 @@ def connect(
 
 def _wait_connected(session: Session, hosts: Hosts, timeout: float, *, plain: bool) -> None:
     deadline = session.now() + timeout
-    with session.changed:
-        while not session.connected:
+    while True:
+        with session.changed:
+            if session.connected:
+                return
             if session.fatal is not None:
                 raise session.fatal
             left = deadline - session.now()
             if left <= 0 or tls_hopeless(hosts, session.causes):
                 session.link.blame_silent()
                 raise explain(hosts, timeout, session.causes)
-            if plain and all_closed(hosts, session.causes):
-                plain = False  # asked once
-                _refuse_tls_ports(hosts)
-            session.changed.wait(min(left, _LOOK))
+            closed = plain and all_closed(hosts, session.causes)
+            if not closed:
+                session.changed.wait(min(left, _LOOK))
+        if closed:  # asked once, and without the lock: the handshakes take their time
+            plain = False
+            _refuse_tls_ports(hosts)
 
 
 def _refuse_tls_ports(hosts: Hosts) -> None:

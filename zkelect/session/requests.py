@@ -62,6 +62,7 @@ class Requests:
         self._identity = identity
         self._feed = feed
         self._uuid = ""
+        self._recognized = ""
         self._known: Record | None = None
         self._watching: set[str] = set()
 
@@ -197,7 +198,9 @@ class Requests:
 
     def _recognize(self, node: str, identity: bytes) -> None:
         """Say so when our predecessor has our name: most often it is our own past."""
-        if identity == self._identity and not node.startswith(self._uuid):
+        ours = node.startswith(self._uuid) or node == self._recognized
+        if identity == self._identity and not ours:
+            self._recognized = node
             _news.warning(
                 "%s: %s stands behind %s, which has the same name: an earlier life of ours, "
                 "gone when its session times out, or another candidate; a name is only a label",

@@ -44,7 +44,8 @@ class Fault(Protocol):
     :ivar passes: whether the frame counts as passed on.
     """
 
-    passes: ClassVar[bool]
+    @property
+    def passes(self) -> bool: ...
 
     def act(self, message: Message, gate: Gate) -> tuple[Act, ...]:
         """Return what to do in the frame's place."""
@@ -115,7 +116,11 @@ class Fail:
 
     error: int
     done: bool
-    passes: ClassVar[bool] = True
+
+    @property
+    def passes(self) -> bool:
+        """Whether the server gets it."""
+        return self.done
 
     def act(self, message: Message, gate: Gate) -> tuple[Act, ...]:
         assert message.xid is not None  # it is no handshake
