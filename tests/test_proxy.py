@@ -5,9 +5,13 @@ Requests are encoded by kazoo, so that the paths we find are those that a client
 
 from __future__ import annotations
 
+import inspect
+import re
 import struct
 import threading
 from functools import partial
+from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,7 +26,8 @@ from zkelect.testing import proxy_frames, proxy_memory
 from zkelect.testing.conversation import REPLIES, REQUESTS, Conversation, Direction, Message
 from zkelect.testing.journal import Frame, Journal
 from zkelect.testing.jute import pack_text, paths_in, read_event
-from zkelect.testing.proxy_command import _shown
+from zkelect.testing.proxy import FaultProxy
+from zkelect.testing.proxy_command import COMMANDS, shown
 from zkelect.testing.proxy_faults import Delay, Drop, Fail, Rewrite, Swallow, Tear
 from zkelect.testing.proxy_names import FAMILIES, names_meant
 from zkelect.testing.proxy_numbers import Shift
@@ -553,6 +558,27 @@ def test_what_is_no_zookeeper_passes_as_it_is(start: bytes) -> None:
     assert sent(tap.take(REPLIES, b"imok"), REPLIES) == b"imok"
 
 
+# --- documentation -------------------------------------------------------------------------
+
+
+def methods() -> set[str]:
+    """The public methods that do something."""
+    return {
+        name
+        for name in dir(FaultProxy)
+        if not name.startswith("_")
+        and isinstance(inspect.getattr_static(FaultProxy, name), FunctionType)
+    } - {"close", "resume", "wait_for"}
+
+
+def test_the_page_and_the_command_have_every_fault() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "testing_proxy.md").read_text("utf-8")
+    named = set(re.findall(r"`(\w+)`", page.split("## Which frame")[0]))
+    assert not methods() - named
+    commands = set(re.findall(r"\w+", COMMANDS))
+    assert not methods() - commands - {"rewrite_reply"}  # it takes a function
+
+
 # --- as people see it ----------------------------------------------------------------------
 
 
@@ -574,4 +600,4 @@ def test_what_is_no_zookeeper_passes_as_it_is(start: bytes) -> None:
     ],
 )
 def test_a_frame_is_shown_as_one_line(frame: Frame, line: str) -> None:
-    assert _shown(frame, 1.5) == line
+    assert shown(frame, 1.5) == line

@@ -1,33 +1,28 @@
-"""What must be true of every step, of every grant, and of every world.
-
-Somebody from outside who deletes a znode or closes a session breaks what a lease promises
-(docs/lease.md). Such a candidate is ``hit`` until it has made a new znode, and its term is
-not counted; everything else must hold all the same.
-"""
+"""The promises, and those that can be judged by one step of one machine."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
 
-from exploration.world import Candidate, Servers
-
 from zkelect.core import events as ev
 from zkelect.core.events import Effect, Event, Reason
 from zkelect.core.state import Phase, State
 
-__all__ = ["PROMISES", "Broken", "check_finish", "check_grant", "check_step"]
+__all__ = ["PROMISES", "Broken", "check_step", "keep"]
 
 
 class Broken(Exception):  # noqa: N818  # a promise is broken; that is no error of the program
     """A promise does not hold.
 
     :ivar promise: which one, by its name in PROMISES.
+    :ivar moves: what happened on the way there, so far as it is known.
     """
 
     def __init__(self, promise: str) -> None:
         super().__init__(f"{promise}: {PROMISES[promise]}")
         self.promise = promise
+        self.moves: list[tuple[int, str]] = []
 
 
 PROMISES: Final = {
@@ -75,7 +70,8 @@ def _grants_with_a_lease(
 ) -> bool:
     if not _count(effects, ev.Grant):
         return before.leads or not after.leads
-    return event.leased and after.connected and not before.leads and after.first_in_office
+    ready = event.leased and after.connected and not after.ahead and not before.leads
+    return ready and after.node is not None and after.record is not None
 
 
 def _voids_once(before: State, _: Event, after: State, effects: tuple[Effect, ...]) -> bool:
@@ -121,3 +117,4 @@ _STEP: Final[dict[str, Callable[[State, Event, State, tuple[Effect, ...]], bool]
     "withdrawal": _withdraws_in_time,
     "own": _deletes_only_strays,
 }
+

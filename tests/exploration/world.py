@@ -21,6 +21,9 @@ from exploration.names import (
 )
 from theatre import PATH, RECORD
 
+from exploration.promises import Broken
+
+from zkelect.core import events as ev
 from zkelect.core.record import Record
 from zkelect.core.state import State
 
@@ -113,6 +116,35 @@ class Candidate(NamedTuple):
     campaigns: int = 0
     finished: int = 0
     cancelled: int = 0
+
+
+class News(NamedTuple):
+    """What watches tell, and what cannot be seen by those it is done to.
+
+    :ivar gone: znodes that were deleted. :ivar touched: one whose data was changed.
+    :ivar hit: sessions that somebody from outside has meddled with.
+    """
+
+    gone: tuple[str, ...] = ()
+    touched: str = ""
+    hit: tuple[int, ...] = ()
+
+
+class Outcome(NamedTuple):
+    """What becomes of a candidate, and of the servers.
+
+    :ivar number: the candidate's. :ivar said: what its world must judge.
+    :ivar servers: None when they are as they were.
+    """
+
+    number: int
+    said: tuple[ev.Grant | ev.Finish, ...] = ()
+    servers: Servers | None = None
+    news: News | None = None
+
+
+Outcomes = dict[str, tuple[int, Outcome | Broken]]
+"""What can happen, in a story's words: how many faults that is, and what comes of it."""
 
 
 def record_of(tree: Tree) -> Record | None:

@@ -27,6 +27,7 @@ class Dialler:
     """Keeps a connection to one of the servers, and the session alive when nothing is asked.
 
     :ivar visit: the present connection, None between two.
+    :ivar next: the server to try next, None to leave it to chance.
     :ivar started: when it was begun, in the client's clock.
     :ivar zxid: the last one that a server has told; older servers refuse us.
     """
@@ -37,6 +38,7 @@ class Dialler:
         self._chance = chance
         self.visit: Visit | None = None
         self.server = servers[0]
+        self.next: Server | None = None
         self.started = -math.inf
         self.welcomed = False
         self.zxid = 0
@@ -52,7 +54,7 @@ class Dialler:
         client = self._client
         if self.visit is not None or client.over:
             return
-        self.server = self._chance.choice(self._servers)
+        self.server = self.next or self._chance.choice(self._servers)
         self.started = client.boottime()
         link = client.ensemble.network.open(client, self.server)
         self.visit = Visit(client, client.number, link, self.zxid)

@@ -20,6 +20,7 @@ from search.learning import Learning
 from search.server import Down, Server
 from search.serving import Serving
 from search.timeline import Process
+from zkelect.core.lease import SLACK
 
 __all__ = ["Adversary"]
 
@@ -41,8 +42,8 @@ class Adversary:
         self._chance = chance
         self._nature = Process(ensemble.timeline, -1)
         self._timeout = ensemble.scenario.timeout
-        self._may_strike = False
-        self._eager = 0.2
+        self._lies_in_wait = False
+        self._ambushed_until = -math.inf
 
     def begin(self, *, cunning: bool) -> None:
         """Plan the history. ``cunning``: strike at an answer, not at any time."""
@@ -50,7 +51,7 @@ class Adversary:
         for _ in range(scenario.disturbances):
             self._at(uniform(0.3 * self._timeout, scenario.strike), self._disturb)
         self._at(scenario.strike, self._lie_in_wait if cunning else self._strike)
-        self._at(scenario.strike + self._timeout, self._strike)
+        self._at(scenario.strike + 1.5 * self._timeout, self._strike)
         for server in self._ensemble.servers:
             turns = scenario.starved and self._chance.random() < 0.5
             self._starve(server) if turns else self._stall_server(server)
@@ -99,44 +100,58 @@ class Adversary:
         if self._chance.random() >= scenario.cunning:
             return False
         longest = self._chance.choice((0.3, self._timeout / 3, 0.8 * self._timeout))
-        duration = self._chance.uniform(0.05, longest)
-        server.stall(duration)
+        server.stall(self._chance.uniform(0.05, longest))
+        self._ambushed_until = server.asleep_until + 2.0
         if scenario.starved:
             self._torment(server)
         elif self._chance.random() < 0.5:
-            self._after(duration, self._delay_pings, server)
+            self._at(server.asleep_until + self._chance.uniform(0, SLACK), self._squeeze, server)
         return True
 
     def _torment(self, server: Server) -> None:
         """Stop it again before its ping thread has had its turn, a few times."""
         wake = server.asleep_until
-        for _ in range(self._chance.choice((0, 0, 2, 4))):
-            wake += 0.02
+        for _ in range(self._chance.choice((0, 2, 4))):
+            wake += SLACK / 5
             duration = self._chance.uniform(0.05, 0.5)
             self._at(wake, server.stall, duration)
             wake += duration
 
-    def _delay_pings(self, server: Server) -> None:
-        """Hold what a server sends to the target's; a strike may follow at any answer."""
-        if server is not self._target.link.server:
-            self._eager = 0.6
-            self._ensemble.network.hold(
-                server, self._target.link.server, self._chance.uniform(0, 1.5)
-            )
+    def _squeeze(self, server: Server) -> None:
+        """Hold the late ping back from the target's server, then the answer to it."""
+        learner, network = self._target.link.server, self._ensemble.network
+        if server is learner:
+            return
+        duration = self._chance.uniform(0, 1.5)
+        network.hold(server, learner, duration)
+        self._after(self._chance.uniform(0, duration), self._hold_back, learner, server)
+
+    def _hold_back(self, learner: Server, server: Server) -> None:
+        self._ensemble.network.hold(learner, server, self._chance.uniform(0, 2.0))
 
     # --- blows -------------------------------------------------------------------------------
 
     def _lie_in_wait(self) -> None:
-        self._may_strike = True
+        self._lies_in_wait = True
+        if self._ensemble.scenario.trap:
+            self._isolate(self._leader(), math.inf, noticed=True)
 
     def _see(self, client: Client) -> None:
-        if self._may_strike and self._chance.random() < self._eager:
+        """Decide whether this answer is the moment."""
+        if self._lies_in_wait and self._chance.random() < self._eagerness():
             self._strike()
+
+    def _eagerness(self) -> float:
+        if self._ensemble.scenario.trap:
+            return 0.5 if self._deposed() is not None else 0.0
+        if self._ensemble.scenario.cunning:
+            return 0.5 if self._ensemble.timeline.now < self._ambushed_until else 0.05
+        return 0.2
 
     def _disturb(self) -> None:
         """A fault that passes."""
         duration = self._chance.choice((self._draw(0.01, 0.5), self._draw(0.5, 3.0)))
-        self._chance.choice(self._faults(math.inf))(duration)
+        self._chance.choice(self._faults())(duration)
 
     def _strike(self) -> None:
         """The last blow: leave the target one server, and do that one some harm."""
@@ -144,15 +159,18 @@ class Adversary:
             return
         self.struck = True
         present = self._target.link.server
-        refuge = self._chance.choice((present, present, present, self._deposed() or present))
+        refuge = self._deposed() or present
+        self._target.link.next = refuge
         for server in self._ensemble.servers:
             if server is not refuge:
                 self._ensemble.network.hold(self._target, server, math.inf)
-        self._chance.choice(self._faults(0.6))(math.inf)
+        self._chance.choice(self._faults())(math.inf)
+        silence = self._chance.choice((0.0, self._draw(0, 0.3), self._draw(0, 1.5)))
+        self._after(silence, self._ensemble.network.hold, self._target, refuge, math.inf)
         if refuge is not present:
             self._target.link.shut()
         if self._chance.random() < 0.6:
-            self._snap(present)
+            self._snap(self._chance.choice((present, self._teacher(present))))
         if self._chance.random() < 0.4:
             self._after(self._draw(0, 1), self._follow_up)
 
@@ -163,7 +181,7 @@ class Adversary:
         else:
             self._isolate(victim, self._draw(0.05, 2))
 
-    def _faults(self, _: float) -> tuple[Callable[[float], None], ...]:
+    def _faults(self) -> tuple[Callable[[float], None], ...]:
         """Return what can be done to the server that matters most."""
         mine = self._target.link.server
         victim = self._chance.choice((self._leader(), mine, mine, self._chance.choice(self._voters)))
@@ -176,6 +194,7 @@ class Adversary:
             lambda duration: self._cut(self._target, mine, duration),
             lambda duration: self._cut(mine, self._leader(), duration),
             lambda _: self._target.link.shut(),
+            lambda _: self._deafen(mine),
             lambda _: None,
         )
 
@@ -221,6 +240,14 @@ class Adversary:
         if back:
             self._ensemble.network.hold(other, one, duration)
 
+    def _deafen(self, server: Server) -> None:
+        """Let the target be heard when it connects anew, and hear nothing, then not even that."""
+        network = self._ensemble.network
+        network.hold(server, self._target, math.inf)
+        self._target.link.shut()
+        later = self._draw(0.05, 0.5)
+        self._after(later, network.hold, self._target, server, math.inf)
+
     def _snap(self, victim: Server) -> None:
         """A learner dies together with everything that is under way from it."""
         role = victim.role
@@ -236,6 +263,13 @@ class Adversary:
 
     def _leader(self) -> Server:
         return self._ensemble.newest() or self._ensemble.servers[0]
+
+    def _teacher(self, server: Server) -> Server:
+        """Return whom a server learns from, unless that is the leader; then itself."""
+        role = server.role
+        if isinstance(role, Learning) and isinstance(role.above, Learning):
+            return role.above.server
+        return server
 
     def _deposed(self) -> Server | None:
         """Return a leader that does not know yet that there is a newer one."""

@@ -58,6 +58,8 @@ class History:
         self.office: list[Term] = []
         sessions = range(_FIRST_SESSION, _FIRST_SESSION + 1 + self.scenario.heir)
         self.clients = [self._client(number, session) for number, session in enumerate(sessions)]
+        if self.scenario.home is not None:
+            self.clients[0].link.next = self.ensemble.servers[self.scenario.home]
         self.adversary = Adversary(self.ensemble, self.clients[0], self.chance)
 
     def _client(self, number: int, session: int) -> Client:

@@ -31,6 +31,9 @@ class PipelinedWitness(Witness):
                 self.deadline = rule.deadline
         self._note()
 
+    def discard(self) -> None:
+        del self.evidence.sent[len(self.evidence.answered) :]
+
     @property
     def pending(self) -> bool:
         """Whether a probe is under way."""

@@ -50,7 +50,9 @@ class Scenario:
     :ivar told_tick: what the client was told of the servers' tick, None when nothing.
     :ivar stall: the longest stall of a server; ``quiet`` the mean time between two.
     :ivar handing: the longest time from an answer's arrival until the library hears of it.
+    :ivar home: the one server that the first client knows, None when it knows all.
     :ivar cunning: chance that the ensemble leader is stopped just as its ping falls due.
+    :ivar trap: whether a leader is deposed first, for the client to run into.
     :ivar strike: the instant from which the adversary looks for the worst moment.
     """
 
@@ -68,9 +70,11 @@ class Scenario:
     stall: float
     quiet: float
     handing: float
+    home: int | None
     heir: bool
     resigns: bool
     cunning: float
+    trap: bool
     disturbances: int
     strike: float
     horizon: float
@@ -88,6 +92,7 @@ def draw(chance: Random, question: Question) -> Scenario:
     strike = uniform(1.2, 3.5) * timeout
     half = bool(question.unequal)
     cunning = pick((0.0, 0.1, 0.3)) if question.adversary else 0.0
+    trap = bool(question.adversary) and chance.random() < 0.15
     return Scenario(
         timeout=timeout,
         created=created,
@@ -102,10 +107,12 @@ def draw(chance: Random, question: Question) -> Scenario:
         observer_master=bool(question.observer_master),
         stall=pick((0.1, timeout / 3, timeout * 0.9)),
         quiet=pick((1, 3, 30)) * timeout,
-        handing=pick((0.0, 0.0, 0.02, 0.4)),
+        handing=0.6 if trap else pick((0.0, 0.0, 0.02, 0.4)),
+        home=pick((None, 3)) if question.observer_master else pick((None, None, None, 1)),
         heir=pick((False, False, True)),
         resigns=pick((False, False, True)),
         cunning=cunning,
+        trap=trap,
         disturbances=pick((0, 0, 1, 2, 3)),
         strike=strike,
         horizon=strike + 5 * timeout + 4 * ticks * tick,
@@ -114,9 +121,9 @@ def draw(chance: Random, question: Question) -> Scenario:
 
 def _draw_weather(chance: Random, timeout: float) -> Weather:
     return Weather(
-        latency=chance.choice((0.0005, 0.005, 0.05, 0.3)),
+        latency=chance.choice((0.0005, 0.005, 0.05, timeout / 60)),
         spike=chance.choice((0.5, timeout / 2, timeout)),
-        spike_chance=chance.choice((0.0, 0.0, 0.02, 0.1, 0.3)),
+        spike_chance=chance.choice((0.0, 0.0, 0.02, 0.1)),
     )
 
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from zkelect.testing.journal import Frame
     from zkelect.testing.proxy_rules import Rule
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "main", "shown"]
 
-_HELP: Final = """\
+COMMANDS: Final = """\
 Commands, one a line, on standard input or by --do:
 
   drop_request NAME [then=cut|hang]    drop_reply NAME [then=cut|hang]
@@ -86,7 +86,7 @@ class _Console:
         elif verb in ("release", "cancel"):
             getattr(self._rule(*words), verb)()
         elif verb == "help":
-            _tell(_HELP)
+            _tell(COMMANDS)
         else:
             raise LookupError("no such command; try help")
 
@@ -97,7 +97,7 @@ class _Console:
         return rules[int(number)]
 
     def _show(self, frame: Frame) -> None:
-        print(_shown(frame, frame.at - self._began), flush=True)
+        print(shown(frame, frame.at - self._began), flush=True)
 
 
 def main(arguments: Sequence[str] | None = None, stdin: TextIO | None = None) -> int:
@@ -126,10 +126,10 @@ def main(arguments: Sequence[str] | None = None, stdin: TextIO | None = None) ->
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m zkelect.testing.proxy",
-        description="A proxy before ZooKeeper servers that shows every frame and makes faults "
-        "happen: at a frame, never by time. It listens on the loopback interface and prints "
-        "the connection string for clients first.",
-        epilog=_HELP,
+        description="A proxy before ZooKeeper servers that shows every frame and makes faults\n"
+        "happen: at a frame, never by time. It listens on the loopback interface and\n"
+        "prints the connection string for clients first.",
+        epilog=COMMANDS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("hosts", help="the servers: zk1:2181,zk2:2181/chroot")
@@ -168,7 +168,8 @@ def _value(word: str) -> Any:
     return word
 
 
-def _shown(frame: Frame, at: float) -> str:
+def shown(frame: Frame, at: float) -> str:
+    """Return a frame as one line; ``at`` is in seconds since the proxy began."""
     sign = ">" if frame.direction == "requests" else "<"
     words = [f"{at:10.6f} {sign} {frame.name}"]
     if frame.xid is not None:

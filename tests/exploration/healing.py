@@ -1,0 +1,111 @@
+"""Healing: all is mended, message by message; then the right one leads, or all have left.
+
+From a world nobody may be stuck in: every link comes up again, every lost session ends,
+every message arrives, every body whose term is over returns. No further fault happens, and
+who waits goes on waiting. The order is fixed, so two worlds that lead to the same one have
+the same future, which is judged once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from exploration.judging import check_left, check_rest
+from exploration.model import Model, Move
+from exploration.promises import Broken, keep
+from exploration.world import World
+
+from zkelect.core.state import Phase
+
+__all__ = ["LONGEST", "Healing"]
+
+LONGEST: Final = 150
+"""Moves after which a world should have come to rest; the longest yet took a third of it."""
+
+_MENDING: Final = (
+    "X's server catches up",
+    "X hears the news",
+    "X hears one reply",
+    "a server does X's request",
+    "X learns that its session is over",
+    "X connects",
+    "X reconnects",
+    "X has rested",
+    "X rereads the roll, having missed news",
+    "X's grace ends",
+    "X has prepared",
+    "X's lease is proven",
+    "X's old session expires",
+)
+_DROP: Final = "X loses its link"
+_LEAVING: Final = ("X cancels", "X resigns", "X's body returns")
+
+
+class Healing:
+    """Mends worlds and judges what becomes of them.
+
+    :param leaving: everybody cancels and resigns first.
+    """
+
+    def __init__(self, model: Model, *, leaving: bool) -> None:
+        self._model = model
+        self._leaving = leaving
+        self._healed: set[tuple[int, ...]] = set()
+
+    def heal(self, world: World) -> None:
+        """Mend a world unless its future is known already.
+
+        :raises Broken: in the end something is wrong; it has the moves that led there.
+        """
+        passed: list[tuple[int, ...]] = []
+        moves: list[Move] = []
+        try:
+            while world[1:] not in self._healed:
+                passed.append(world[1:])
+                move = self._next(world)
+                if move is None:
+                    self._check(world)
+                    break
+                moves.append(move)
+                keep("comes to rest", len(moves) <= LONGEST)
+                world = self._model.take(world, move)
+        except Broken as broken:
+            broken.moves = moves
+            raise
+        self._healed.update(passed)
+
+    def settle(self, world: World) -> tuple[list[Move], World]:
+        """Mend a world; return the moves made, and what it is at rest."""
+        moves: list[Move] = []
+        while (move := self._next(world)) is not None:
+            moves.append(move)
+            world = self._model.take(world, move)
+        return moves, world
+
+    def _next(self, world: World) -> Move | None:
+        """Return what mends the world by one step; None when it is at rest."""
+        for own in self._model.who:
+            for kind in self._wanted(world, own):
+                if self._model.can(world, own, kind):
+                    return own, kind
+        return next(((own, _DROP) for own in self._model.who if self._looks_in_vain(world, own)), None)
+
+    def _wanted(self, world: World, own: int) -> Iterator[str]:
+        if self._leaving:
+            yield from _LEAVING
+        state = self._model.state(world, own)
+        if state.connected and state.session_id not in self._model.alive(world):
+            yield _DROP
+        yield from _MENDING
+        if state.phase is Phase.LEAVING:
+            yield "X's body returns"
+
+    def _looks_in_vain(self, world: World, own: int) -> bool:
+        """Whether its look for what a lost create made was refused: the next link looks again."""
+        state = self._model.state(world, own)
+        return state.phase is Phase.LEAVING and state.lost and state.sent
+
+    def _check(self, world: World) -> None:
+        check = check_left if self._leaving else check_rest
+        check(self._model.everybody(world), self._model.servers[world[1]])

@@ -1,0 +1,173 @@
+"""The search: every world that can be reached, breadth first, and the future of each."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import attrs
+from exploration.beginnings import Beginning, beginnings
+from exploration.healing import Healing
+from exploration.model import Model, Move
+from exploration.promises import Broken
+from exploration.world import World
+
+__all__ = ["Limits", "Report", "Violation", "search"]
+
+
+@attrs.frozen(kw_only=True)
+class Limits:
+    """How far to look.
+
+    :param worlds: stop when so many have been found. :param seconds: or after so long.
+    :param faults: so many happen on one way, at most. :param campaigns: of each candidate.
+    :param forbidden: faults that do not happen.
+    """
+
+    candidates: int = 2
+    worlds: int = 200_000
+    seconds: float | None = None
+    faults: int = 3
+    campaigns: int = 2
+    forbidden: Sequence[str] = ()
+
+
+@attrs.frozen(kw_only=True)
+class Report:
+    """What a search has seen.
+
+    :ivar depth: moves from the nearest beginning to the farthest world.
+    :ivar finished: whether there is nothing more within the limits of faults and campaigns.
+    """
+
+    worlds: int
+    transitions: int
+    depth: int
+    finished: bool
+    seconds: float
+
+    def __str__(self) -> str:
+        rest = "that is all there are" if self.finished else "there are more"
+        return (
+            f"{self.worlds:,} worlds ({rest}), {self.transitions:,} transitions, "
+            f"depth {self.depth}, {self.seconds:.0f} s"
+        )
+
+
+class Violation(Exception):  # noqa: N818  # found: that is what a search is for
+    """A promise is broken.
+
+    :ivar beginning: where it begins. :ivar way: a shortest way from there; the mending of
+        all, when it broke there, included.
+    """
+
+    def __init__(self, broken: Broken, beginning: Beginning, way: Sequence[Move]) -> None:
+        super().__init__(str(broken))
+        self.promise: Final = broken.promise
+        self.beginning: Final = beginning
+        self.way: Final = (*way, *broken.moves)
+
+
+class _Frontier:
+    """The worlds that were found, in order, and how each was come by."""
+
+    def __init__(self) -> None:
+        self.worlds: list[World] = []
+        self._seen: set[World] = set()
+        self._parents = array("i")
+        self._moves: list[Move] = []
+
+    def add(self, world: World, parent: int, move: Move) -> None:
+        if world not in self._seen:
+            self._seen.add(world)
+            self.worlds.append(world)
+            self._parents.append(parent)
+            self._moves.append(move)
+
+    def way(self, index: int) -> tuple[int, list[Move]]:
+        """Return the beginning of the way to a world, and its moves."""
+        moves: list[Move] = []
+        while self._parents[index] >= 0:
+            moves.append(self._moves[index])
+            index = self._parents[index]
+        return index, moves[::-1]
+
+
+class _Search:
+    def __init__(self, limits: Limits, progress: Callable[[Report], None]) -> None:
+        self._limits = limits
+        self._progress = progress
+        self._started = time.monotonic()
+        self._model = Model(
+            limits.candidates, campaigns=limits.campaigns, forbidden=limits.forbidden
+        )
+        self._healings = [Healing(self._model, leaving=leaving) for leaving in (False, True)]
+        self._found = _Frontier()
+        self._transitions = 0
+        self._depth = 0
+        self._beginnings = beginnings(self._model, limits.faults)
+
+    def run(self) -> Report:
+        for beginning in self._beginnings:
+            self._found.add(beginning.world, -1, (0, ""))
+        start = 0
+        while start < len(self._found.worlds) and not self._enough():
+            end = len(self._found.worlds)
+            start = self._expand(start, end)
+            self._depth += 1
+            self._progress(self._report(finished=False))
+        return self._report(finished=start == len(self._found.worlds))
+
+    def _expand(self, start: int, end: int) -> int:
+        """Go one move further from a layer of worlds; return where it stopped."""
+        for index in range(start, end):
+            if index % 64 == 0 and self._enough():
+                return index
+            self._look_ahead(index)
+            self._look_around(index)
+        return end
+
+    def _look_around(self, index: int) -> None:
+        for move, world in self._model.happenings(self._found.worlds[index]):
+            self._transitions += 1
+            if isinstance(world, Broken):
+                self._tell(index, world, move)
+            else:
+                self._found.add(world, index, move)
+
+    def _look_ahead(self, index: int) -> None:
+        for healing in self._healings:
+            try:
+                healing.heal(self._found.worlds[index])
+            except Broken as broken:
+                self._tell(index, broken)
+
+    def _tell(self, index: int, broken: Broken, *moves: Move) -> None:
+        root, way = self._found.way(index)
+        raise Violation(broken, self._beginnings[root], (*way, *moves)) from broken
+
+    def _enough(self) -> bool:
+        limits = self._limits
+        if len(self._found.worlds) >= limits.worlds:
+            return True
+        return limits.seconds is not None and time.monotonic() - self._started > limits.seconds
+
+    def _report(self, *, finished: bool) -> Report:
+        return Report(
+            worlds=len(self._found.worlds),
+            transitions=self._transitions,
+            depth=self._depth,
+            finished=finished,
+            seconds=time.monotonic() - self._started,
+        )
+
+
+def search(limits: Limits, progress: Callable[[Report], None] = lambda _: None) -> Report:
+    """Search all worlds within the limits, nearest first.
+
+    :param progress: told after each layer.
+    :raises Violation: a promise is broken, on a shortest way.
+    """
+    return _Search(limits, progress).run()
