@@ -558,6 +558,13 @@ def test_what_is_no_zookeeper_passes_as_it_is(start: bytes) -> None:
     assert sent(tap.take(REPLIES, b"imok"), REPLIES) == b"imok"
 
 
+def test_what_stops_to_make_sense_passes_as_it_is_from_there() -> None:
+    room = Room()
+    start, rest = framed(b"too short for a header"[:3]) + b"\0\0", b"\0\0and so on"
+    assert sent(room.ask(start), REQUESTS) == start
+    assert sent(room.ask(rest), REQUESTS) == rest
+
+
 # --- documentation -------------------------------------------------------------------------
 
 

@@ -13,9 +13,12 @@ from election.actor import TICK
 from election.waiting import WITHIN, until
 from kazoo import exceptions as kz
 from kazoo.client import KazooClient
+from kazoo.protocol.serialization import Create, GetData
 from kazoo.protocol.states import KazooState, KeeperState
+from kazoo.security import OPEN_ACL_UNSAFE
 
 from zkelect.errors import InvalidArgument
+from zkelect.session import wire
 from zkelect.testing import FaultProxy, LocalEnsemble
 
 if TYPE_CHECKING:
@@ -146,16 +149,41 @@ def test_what_came_before_a_lost_reply_arrives(proxy: FaultProxy, node: str) -> 
 def test_a_delayed_reply_is_done_and_told_when_it_is_released(
     proxy: FaultProxy, operator: Any, path: str
 ) -> None:
-    with client(proxy.hosts) as kazoo:
+    with session(proxy.hosts) as connection:
         delay = proxy.delay_reply("create", path=path)
-        made, read = kazoo.create_async(path, b"x"), kazoo.get_async(path)
+        connection.sendall(request(1, Create(path, b"x", OPEN_ACL_UNSAFE, 0)))
+        connection.sendall(request(2, GetData(path, None)))
         assert delay.wait(WITHIN)
         assert operator.kazoo.exists(path)
-        assert not made.ready()
-        assert not read.ready()
+        assert proxy.wait_for(lambda: proxy.replies["getData"] == 1, timeout=WITHIN)
+        with client(proxy.hosts):  # whatever passed before has been written by now
+            assert not select.select([connection], [], [], 0)[0]
         delay.release()
-        assert made.get(timeout=WITHIN) == path
-        assert read.get(timeout=WITHIN)[0] == b"x"
+        assert [xid_of(connection), xid_of(connection)] == [1, 2]
+
+
+def request(xid: int, asked: Any) -> bytes:
+    body = struct.pack("!ii", xid, asked.type) + bytes(asked.serialize())
+    return struct.pack("!i", len(body)) + body
+
+
+@contextmanager
+def session(hosts: str) -> Iterator[socket.socket]:
+    """A connection whose bytes can be looked at, with a session of its own."""
+    host, _, port = hosts.partition(":")
+    with socket.create_connection((host, int(port)), WITHIN) as connection:
+        connection.sendall(wire.encode_connect_request(timeout=4.0))
+        assert not wire.decode_connect_response(frame(connection)).expired
+        yield connection
+
+
+def frame(connection: socket.socket) -> bytes:
+    (length,) = struct.unpack("!i", connection.recv(4, socket.MSG_WAITALL))
+    return connection.recv(length, socket.MSG_WAITALL)
+
+
+def xid_of(connection: socket.socket) -> int:
+    return wire.decode_reply_header(frame(connection)).xid
 
 
 def test_a_delayed_request_is_not_done_until_it_is_released(
@@ -302,23 +330,28 @@ def test_a_reply_is_rewritten_by_any_function(proxy: FaultProxy, node: str) -> N
 # --- handshakes ------------------------------------------------------------------------------
 
 
-def test_a_welcome_tells_what_the_test_wants(proxy: FaultProxy) -> None:
-    proxy.rewrite_connect(session_id=-77, timeout=3.0)
+def test_a_welcome_names_another_session(proxy: FaultProxy) -> None:
+    proxy.rewrite_connect(session_id=-77)
     with client(proxy.hosts) as kazoo:
         assert kazoo.client_id[0] == -77
+
+
+def test_a_welcome_says_that_the_session_has_expired(proxy: FaultProxy) -> None:
+    with client(proxy.hosts) as kazoo:
         states = States(kazoo)
         proxy.rewrite_connect(timeout=0.0)
         proxy.drop()
         states.wait(KazooState.LOST)
+        states.wait(KazooState.CONNECTED)
 
 
 def test_a_server_says_that_it_is_read_only(proxy: FaultProxy) -> None:
-    with client(proxy.hosts) as kazoo:
-        rule = proxy.rewrite_connect(read_only=True)
-        proxy.drop()
-        assert rule.wait(WITHIN)
+    rule = proxy.rewrite_connect(read_only=True, times=None)
+    with client(proxy.hosts, read_only=True) as kazoo:
+        until(lambda: kazoo.client_state == KeeperState.CONNECTED_RO, "the client may only read")
+        rule.cancel()
         # kazoo asks every server whether it writes, and finds one.
-        until(lambda: kazoo.client_state == KeeperState.CONNECTED, "the client can write")
+        until(lambda: kazoo.client_state == KeeperState.CONNECTED, "the client may write")
 
 
 def test_a_session_is_swapped_without_a_word(proxy: FaultProxy, operator: Any, node: str) -> None:

@@ -109,7 +109,7 @@ class Alone:
             found = self._moves[number] = {
                 kind: (what.faults, outcome_of(what.act, self, it))
                 for kind, what in ALONE.items()
-                if what.can(self.state(it), it)
+                if what.can(self, self.state(it), it)
             }
         return found
 
@@ -180,12 +180,16 @@ class Alone:
         return self.feed(it._replace(cancelled=campaign), ev.Cancelled(campaign=campaign))
 
     def reread(self, it: Candidate) -> Outcome:
-        event = ev.RollDue(stamp=self.state(it).stamp)
-        return self.feed(it._replace(missed=False), event)
+        return self.feed(it, ev.RollDue(stamp=self.state(it).stamp))
+
+    def reads(self, it: Candidate) -> bool:
+        """Whether a roll is under way already."""
+        way = [self.words[number] for number in (*it.requests, *it.replies)]
+        return any(isinstance(what, ev.ReadRoll | ev.Rolled) for what in way)
 
     def drop(self, it: Candidate, *, received: bool = False, unsent: bool = False) -> Outcome:
         """Lose the link: what the server has not done, it never will."""
-        it = it._replace(watches=(), view=None)
+        it = it._replace(watches=(), missed=False, view=None)
         it = it if unsent else it._replace(requests=())
         it = it if received else it._replace(replies=(), news=())
         return self.feed(it, ev.SessionSuspended())
@@ -211,6 +215,10 @@ def outcome_of(act: Callable[..., Outcome], *args: object) -> Outcome | Broken:
         return broken
 
 
+MENDING: Final = 1_000
+"""So many faults never happen: it is for mending alone."""
+
+
 class Lonely(NamedTuple):
     """Something that can happen.
 
@@ -218,37 +226,42 @@ class Lonely(NamedTuple):
     """
 
     faults: int
-    can: Callable[[State, Candidate], object]
+    can: Callable[[Alone, State, Candidate], object]
     act: Callable[[Alone, Candidate], Outcome]
 
 
 ALONE: Final[dict[str, Lonely]] = {
-    "X hears one reply": Lonely(0, lambda _, it: it.replies, Alone.hear_reply),
-    "X hears the news": Lonely(0, lambda _, it: it.news, Alone.hear_news),
-    "X has rested": Lonely(0, lambda _, it: it.tasks, Alone.rest),
-    "X's grace ends": Lonely(0, lambda _, it: it.graces, Alone.end_grace),
-    "X's body returns": Lonely(0, lambda s, _: s.term, Alone.return_body),
-    "X has prepared": Lonely(0, lambda s, _: s.phase is Phase.PREPARING, Alone.prepare),
-    "X resigns": Lonely(0, lambda s, _: s.leads, lambda who, it: who.end(it, Reason.RESIGNED)),
+    "X hears one reply": Lonely(0, lambda _, __, it: it.replies, Alone.hear_reply),
+    "X hears the news": Lonely(0, lambda _, __, it: it.news, Alone.hear_news),
+    "X has rested": Lonely(0, lambda _, __, it: it.tasks, Alone.rest),
+    "X's grace ends": Lonely(0, lambda _, __, it: it.graces, Alone.end_grace),
+    "X's body returns": Lonely(0, lambda _, s, __: s.term, Alone.return_body),
+    "X has prepared": Lonely(0, lambda _, s, __: s.phase is Phase.PREPARING, Alone.prepare),
+    "X resigns": Lonely(0, lambda _, s, __: s.leads, lambda who, it: who.end(it, Reason.RESIGNED)),
     "X notices that its lease is over": Lonely(
-        0, lambda s, it: s.leads and not it.leased, lambda who, it: who.end(it, Reason.LAPSED)
+        0, lambda _, s, it: s.leads and not it.leased, lambda who, it: who.end(it, Reason.LAPSED)
     ),
-    "X cancels": Lonely(0, _may_cancel, Alone.cancel),
+    "X cancels": Lonely(0, lambda _, s, it: _may_cancel(s, it), Alone.cancel),
     "X rereads the roll, having missed news": Lonely(
-        0, lambda s, it: it.missed and _watches(s), Alone.reread
+        0, lambda who, s, it: it.missed and _watches(s) and not who.reads(it), Alone.reread
     ),
-    "X rereads the roll": Lonely(1, lambda s, it: not it.missed and _watches(s), Alone.reread),
-    "X's lease runs out": Lonely(1, lambda _, it: it.leased or it.backed, Alone.lapse),
-    "X stalls": Lonely(1, lambda s, _: s.leads, lambda who, it: who.end(it, Reason.STALLED)),
-    "X misses the news": Lonely(1, lambda _, it: it.news, Alone.miss_news),
-    "X loses its link": Lonely(1, lambda s, _: s.connected, Alone.drop),
+    "X rereads the roll": Lonely(1, lambda _, s, it: not it.missed and _watches(s), Alone.reread),
+    "X rereads the roll at last": Lonely(
+        MENDING,
+        lambda _, s, it: it.missed and _watches(s),
+        lambda who, it: who.reread(it._replace(missed=False)),
+    ),
+    "X's lease runs out": Lonely(1, lambda _, __, it: it.leased or it.backed, Alone.lapse),
+    "X stalls": Lonely(1, lambda _, s, __: s.leads, lambda who, it: who.end(it, Reason.STALLED)),
+    "X misses the news": Lonely(1, lambda _, __, it: it.news, Alone.miss_news),
+    "X loses its link": Lonely(1, lambda _, s, __: s.connected, Alone.drop),
     "X loses its link with all in hand": Lonely(
         1,
-        lambda s, it: s.connected and (it.replies or it.news),
+        lambda _, s, it: s.connected and (it.replies or it.news),
         lambda who, it: who.drop(it, received=True),
     ),
     "X loses its link with requests unsent": Lonely(
-        1, lambda s, it: s.connected and it.requests, lambda who, it: who.drop(it, unsent=True)
+        1, lambda _, s, it: s.connected and it.requests, lambda who, it: who.drop(it, unsent=True)
     ),
 }
 """What can happen, as a story tells it."""

@@ -213,7 +213,7 @@ class Scene:
         if not self.linked or not state.warm or state.node is None or state.record is None:
             return False
         gone = self.tree.find(state.node.node) is None
-        return not self.it.leased or gone or record_of(self.tree) != state.record
+        return not self.it.leased or state.first or gone or record_of(self.tree) != state.record
 
     def resume(self, *, lags: bool = False) -> Outcome:
         return self._feed(ev.SessionResumed(), self._linked(lags=lags))

@@ -32,13 +32,13 @@ _MENDING: Final = (
     "X connects",
     "X reconnects",
     "X has rested",
-    "X rereads the roll, having missed news",
     "X's grace ends",
     "X has prepared",
     "X's lease is proven",
     "X's old session expires",
 )
 _DROP: Final = "X loses its link"
+_REREAD: Final = "X rereads the roll at last"
 _LEAVING: Final = ("X cancels", "X resigns", "X's body returns")
 
 
@@ -89,7 +89,16 @@ class Healing:
             for kind in self._wanted(world, own):
                 if self._model.can(world, own, kind):
                     return own, kind
-        return next(((own, _DROP) for own in self._model.who if self._looks_in_vain(world, own)), None)
+        return self._last(world)
+
+    def _last(self, world: World) -> Move | None:
+        """Return what time alone would bring."""
+        for own in self._model.who:
+            if self._looks_in_vain(world, own):
+                return own, _DROP
+            if self._model.can(world, own, _REREAD):
+                return own, _REREAD
+        return None
 
     def _wanted(self, world: World, own: int) -> Iterator[str]:
         if self._leaving:

@@ -60,6 +60,7 @@ class Host:
 
     def granted(self, leadership: zkelect.Leadership) -> None:
         assert self.leadership is None, f"{self.name} is granted a term while a body runs"
+        assert leadership.remaining() > 0, f"{self.name} is granted a term without a lease"
         self.leadership = leadership
         self.terms.append(leadership)
         self.claimed = False

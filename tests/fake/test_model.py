@@ -188,6 +188,7 @@ class Model(RuleBasedStateMachine):
     def time_passes_and_nothing_is_let_through(self, data: Any) -> None:
         self.fake.elapse(data.draw(st.sampled_from([0.05, 0.3, 1.0, 3.0]), label="seconds"))
         self.fake.turn()
+        self.look_at_the_clock()
 
     @happen()
     def a_short_time_passes(self, data: Any) -> None:
@@ -198,6 +199,7 @@ class Model(RuleBasedStateMachine):
     def a_long_time_passes(self, data: Any) -> None:
         seconds = data.draw(st.sampled_from([2.0, 4.5, 9.0]), label="seconds")
         self.fake.advance(seconds, self.first)
+        self.look_at_the_clock()
 
     # --- the network -------------------------------------------------------------------------
 
@@ -322,6 +324,11 @@ class Model(RuleBasedStateMachine):
             host.proven = leadership.deadline
         elif self.fake.clock.now < host.proven and not self.excused(leadership):
             assert self.fake.znode(f"{PATH}/{leadership.node}"), f"{host} works without a znode"
+
+    def look_at_the_clock(self) -> None:
+        """After its watchdog's turn nobody leads beyond the deadline, with or without a link."""
+        for host in self.those(lambda host: not host.paused and host.state.leads):
+            assert host.passes, f"{host} leads, and its check does not pass"
 
     def count_new_terms(self) -> None:
         for host in self.hosts:

@@ -25,6 +25,7 @@ class Ensemble:
     """The servers, their network, and the ledger of what a majority has.
 
     :ivar ambush: asked whenever a ping falls due; whether it has stopped the server now.
+    :ivar pinging: told of each ping before it is sent.
     """
 
     def __init__(self, timeline: Timeline, chance: Random, scenario: Scenario) -> None:
@@ -34,6 +35,7 @@ class Ensemble:
         self.network = Network(timeline, chance, scenario.weather)
         self.ledger = Ledger()
         self.ambush: Callable[[Serving], bool] = lambda _: False
+        self.pinging: Callable[[Serving], None] = lambda _: None
         self.servers = [
             Server(self, number, scenario.rates[number], scenario.grants[number])
             for number in range(VOTERS + 1)

@@ -20,7 +20,7 @@ from search.learning import Learning
 from search.server import Down, Server
 from search.serving import Serving
 from search.timeline import Process
-from zkelect.core.lease import SLACK
+from zkelect.core.lease import SLACK, pace_of
 
 __all__ = ["Adversary"]
 
@@ -43,6 +43,7 @@ class Adversary:
         self._nature = Process(ensemble.timeline, -1)
         self._timeout = ensemble.scenario.timeout
         self._lies_in_wait = False
+        self._ambushed: Server | None = None
         self._ambushed_until = -math.inf
 
     def begin(self, *, cunning: bool) -> None:
@@ -56,6 +57,7 @@ class Adversary:
             turns = scenario.starved and self._chance.random() < 0.5
             self._starve(server) if turns else self._stall_server(server)
         self._ensemble.ambush = self._ambush
+        self._ensemble.pinging = self._squeeze
         self._target.saw = self._see
 
     def stall_client(self, client: Client) -> None:
@@ -99,13 +101,14 @@ class Adversary:
         server, scenario = role.server, self._ensemble.scenario
         if self._chance.random() >= scenario.cunning:
             return False
+        if self._lies_in_wait and self._chance.random() < 0.2:
+            self._strike()
         longest = self._chance.choice((0.3, self._timeout / 3, 0.8 * self._timeout))
         server.stall(self._chance.uniform(0.05, longest))
         self._ambushed_until = server.asleep_until + 2.0
+        self._ambushed = server
         if scenario.starved:
             self._torment(server)
-        elif self._chance.random() < 0.5:
-            self._at(server.asleep_until + self._chance.uniform(0, SLACK), self._squeeze, server)
         return True
 
     def _torment(self, server: Server) -> None:
@@ -117,24 +120,25 @@ class Adversary:
             self._at(wake, server.stall, duration)
             wake += duration
 
-    def _squeeze(self, server: Server) -> None:
-        """Hold the late ping back from the target's server, then the answer to it."""
-        learner, network = self._target.link.server, self._ensemble.network
-        if server is learner:
-            return
-        duration = self._chance.uniform(0, 1.5)
-        network.hold(server, learner, duration)
-        self._after(self._chance.uniform(0, duration), self._hold_back, learner, server)
+    def _squeeze(self, role: Serving) -> None:
+        """Hold a late ping back from the target's server, then what that answers.
 
-    def _hold_back(self, learner: Server, server: Server) -> None:
-        self._ensemble.network.hold(learner, server, self._chance.uniform(0, 2.0))
+        Requests go up meanwhile, and are committed with another voter; the answers to
+        them wait behind the ping.
+        """
+        server, learner = role.server, self._target.link.server
+        if server is not self._ambushed or server is learner:
+            return
+        self._ambushed = None
+        duration = self._chance.uniform(0.1, 2 * pace_of(self._timeout) + 0.3)
+        self._ambushed_until = self._ensemble.timeline.now + duration + 0.3
+        self._ensemble.network.hold(server, learner, duration)
+        self._after(duration - 1e-6, self._ensemble.network.hold, learner, server, 2.0)
 
     # --- blows -------------------------------------------------------------------------------
 
     def _lie_in_wait(self) -> None:
         self._lies_in_wait = True
-        if self._ensemble.scenario.trap:
-            self._isolate(self._leader(), math.inf, noticed=True)
 
     def _see(self, client: Client) -> None:
         """Decide whether this answer is the moment."""
@@ -142,8 +146,6 @@ class Adversary:
             self._strike()
 
     def _eagerness(self) -> float:
-        if self._ensemble.scenario.trap:
-            return 0.5 if self._deposed() is not None else 0.0
         if self._ensemble.scenario.cunning:
             return 0.5 if self._ensemble.timeline.now < self._ambushed_until else 0.05
         return 0.2
@@ -154,25 +156,37 @@ class Adversary:
         self._chance.choice(self._faults())(duration)
 
     def _strike(self) -> None:
-        """The last blow: leave the target one server, and do that one some harm."""
+        """The last blow: from now on the target reaches one server at most."""
         if self.struck:
             return
         self.struck = True
-        present = self._target.link.server
-        refuge = self._deposed() or present
+        if self._ensemble.scenario.trap:
+            self._depose(self._leader())
+        else:
+            self._hurt(self._target.link.server)
+        if self._chance.random() < 0.4:
+            self._after(self._draw(0, 1), self._follow_up)
+
+    def _depose(self, leader: Server) -> None:
+        """Let the others elect a new leader at once, and the target find only the old one."""
+        self._isolate(leader, math.inf, noticed=True)
+        self._leave_only(leader)
+        self._target.link.shut()
+
+    def _hurt(self, server: Server) -> None:
+        """Do the target's server some harm, and silence the target after a while."""
+        self._leave_only(server)
+        self._chance.choice(self._faults())(math.inf)
+        silence = self._chance.choice((0.0, self._draw(0, 0.3), self._draw(0, 1.5)))
+        self._after(silence, self._ensemble.network.hold, self._target, server, math.inf)
+        if self._chance.random() < 0.6:
+            self._snap(self._chance.choice((server, self._teacher(server))))
+
+    def _leave_only(self, refuge: Server) -> None:
         self._target.link.next = refuge
         for server in self._ensemble.servers:
             if server is not refuge:
                 self._ensemble.network.hold(self._target, server, math.inf)
-        self._chance.choice(self._faults())(math.inf)
-        silence = self._chance.choice((0.0, self._draw(0, 0.3), self._draw(0, 1.5)))
-        self._after(silence, self._ensemble.network.hold, self._target, refuge, math.inf)
-        if refuge is not present:
-            self._target.link.shut()
-        if self._chance.random() < 0.6:
-            self._snap(self._chance.choice((present, self._teacher(present))))
-        if self._chance.random() < 0.4:
-            self._after(self._draw(0, 1), self._follow_up)
 
     def _follow_up(self) -> None:
         victim = self._chance.choice((self._leader(), self._chance.choice(self._voters)))
@@ -270,12 +284,6 @@ class Adversary:
         if isinstance(role, Learning) and isinstance(role.above, Learning):
             return role.above.server
         return server
-
-    def _deposed(self) -> Server | None:
-        """Return a leader that does not know yet that there is a newer one."""
-        newest = self._ensemble.newest()
-        old = [role.server for role in self._ensemble.leaders() if role.server is not newest]
-        return old[0] if old else None
 
     def _draw(self, least: float, most: float) -> float:
         return self._chance.uniform(least, most) * self._timeout

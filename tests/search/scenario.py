@@ -52,7 +52,7 @@ class Scenario:
     :ivar handing: the longest time from an answer's arrival until the library hears of it.
     :ivar home: the one server that the first client knows, None when it knows all.
     :ivar cunning: chance that the ensemble leader is stopped just as its ping falls due.
-    :ivar trap: whether a leader is deposed first, for the client to run into.
+    :ivar trap: whether the last blow deposes a leader and sends the client to it.
     :ivar strike: the instant from which the adversary looks for the worst moment.
     """
 
@@ -107,7 +107,7 @@ def draw(chance: Random, question: Question) -> Scenario:
         observer_master=bool(question.observer_master),
         stall=pick((0.1, timeout / 3, timeout * 0.9)),
         quiet=pick((1, 3, 30)) * timeout,
-        handing=0.6 if trap else pick((0.0, 0.0, 0.02, 0.4)),
+        handing=timeout / 4 if trap else pick((0.0, 0.0, 0.02, 0.4)),
         home=pick((None, 3)) if question.observer_master else pick((None, None, None, 1)),
         heir=pick((False, False, True)),
         resigns=pick((False, False, True)),

@@ -72,6 +72,7 @@ class Serving(Role, ABC):
             self.timeline.at(self.timeline.now + missing, self.server, self._come_to_it, turn)
             return
         self.overdue = False
+        self.ensemble.pinging(self)
         if self.ping():
             half = self.ensemble.tick / 2 / self.server.rate
             self.timeline.at(self.timeline.now + half, self.server, self._fall_due)

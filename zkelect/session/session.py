@@ -272,8 +272,14 @@ class Session:
             self._observed = connection
 
     def replied(self, connection: ObservedSocket, header: wire.ReplyHeader) -> None:
-        """Keep the highest zxid that the ensemble told."""
+        """Keep the highest zxid that the ensemble told.
+
+        A server that does not have our session leaves requests of unknown outcome on a
+        connection that stays; only a new one tells where we are.
+        """
         self._zxid = max(self._zxid, header.zxid)
+        if header.error in (wire.SESSION_EXPIRED, wire.SESSION_MOVED):
+            connection.shut()
 
     def unwelcome(self, server: str, cause: Exception) -> None:
         """Keep why a server could not be used, for the error message."""

@@ -27,6 +27,8 @@ __all__ = [
     "MAX_FRAME",
     "OPCODES",
     "PING_XID",
+    "SESSION_EXPIRED",
+    "SESSION_MOVED",
     "WATCH_EVENT_XID",
     "ConnectResponse",
     "FrameReader",
@@ -45,6 +47,10 @@ __all__ = [
 WATCH_EVENT_XID: Final = -1
 PING_XID: Final = -2
 AUTH_XID: Final = -4
+
+SESSION_EXPIRED: Final = -112
+SESSION_MOVED: Final = -118
+"""Errors that say the session is not here: nothing asked on this connection is answered."""
 
 MAX_FRAME: Final = 1 << 27
 """128 MiB: above every reply a server builds, below every length that is really text or TLS
