@@ -119,7 +119,7 @@ def test_a_file_that_is_missing_is_named(make: Callable[[str], Tls], tmp_path: P
     missing = str(tmp_path / "missing.pem")
     with pytest.raises(InvalidArgument) as refusal:
         tls_context(make(missing))
-    assert refusal.value.value == [missing]
+    assert refusal.value.value == missing
     assert isinstance(refusal.value.__cause__, FileNotFoundError)
 
 
@@ -127,9 +127,9 @@ def test_a_file_that_is_missing_is_named(make: Callable[[str], Tls], tmp_path: P
 def test_a_file_that_is_no_certificate_is_named(make: Callable[[str], Tls], tmp_path: Path) -> None:
     garbage = tmp_path / "garbage.pem"
     garbage.write_text("no certificate")
-    with pytest.raises(InvalidArgument, match="readable PEM files") as refusal:
+    with pytest.raises(InvalidArgument, match="PEM file") as refusal:
         tls_context(make(str(garbage)))
-    assert refusal.value.value == [str(garbage)]
+    assert refusal.value.value == str(garbage)
 
 
 # --- ACLs ------------------------------------------------------------------------------------

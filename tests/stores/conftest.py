@@ -124,13 +124,13 @@ class SqliteBench:
         transaction.execute("insert into log values (?, ?)", (str(token), entry))
 
     def log(self) -> list[tuple[Token, str]]:
-        with closing(sqlite3.connect(self.path)) as db:
+        with closing(sqlite3.connect(self.path, timeout=60.0)) as db:
             known = db.execute("select 1 from sqlite_master where name = 'log'").fetchone()
             rows = db.execute("select token, entry from log order by rowid") if known else ()
             return [(Token.parse(token), entry) for token, entry in rows]
 
     def restore(self, mark: Token | None) -> None:
-        with closing(sqlite3.connect(self.path)) as db, db:
+        with closing(sqlite3.connect(self.path, timeout=60.0)) as db, db:
             db.execute("delete from zkelect_fence where domain = 'd'")
             if mark is not None:
                 db.execute("insert into zkelect_fence values ('d', ?)", (str(mark),))
