@@ -318,28 +318,30 @@ def test_h12_a_readiness_check_that_raises_once_does_not_end_the_standing(
 
 
 class Crew:
-    """Workers, of which there must never be two."""
+    """Workers, of which there must never be two. Each takes a while to stop."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._cleaned = threading.Event()
         self._working = 0
         self.most = 0
         self.tokens: list[zkelect.Token] = []
 
-    def begin(self, token: zkelect.Token) -> None:
+    def work(self, leadership: zkelect.Leadership) -> None:
+        self._begin(leadership.token)
+        leadership.wait_lost()
+        self._cleaned.wait(0.5)
+        self._end()
+
+    def _begin(self, token: zkelect.Token) -> None:
         with self._lock:
             self._working += 1
             self.most = max(self.most, self._working)
             self.tokens.append(token)
 
-    def end(self) -> None:
+    def _end(self) -> None:
         with self._lock:
             self._working -= 1
-
-    def work(self, leadership: zkelect.Leadership) -> None:
-        self.begin(leadership.token)
-        leadership.wait_lost()
-        self.end()
 
 
 class Employer:
@@ -361,9 +363,15 @@ class Employer:
 
 @pytest.mark.parametrize("face", ["run_forever", "callbacks"])
 def test_h13_five_losses_and_one_worker_at_any_time(
-    face: str, cast: Callable[..., Actor], operator: Operator, path: str, zookeeper: LocalEnsemble
+    face: str,
+    cast: Callable[..., Actor],
+    operator: Operator,
+    path: str,
+    zookeeper: LocalEnsemble,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """mesos/chronos #371."""
+    monkeypatch.setattr("random.random", lambda: 0.0)  # no hold-down: lead again at once
     a = cast("A")
     crew, stop = Crew(), threading.Event()
     standing = threading.Thread(target=a.election.run_forever, args=(crew.work, stop))

@@ -81,6 +81,7 @@ def test_h17_a_machine_that_slept_leads_no_more(
         assert leadership.remaining() == 0.0
         assert leadership.wait_lost(0.0)
         assert leadership.reason == "machine-suspended"
+        assert a.election.phase is zkelect.Phase.LEAVING
     assert a.diary.wait("deposed").reason == "machine-suspended"
     again = a.diary.wait("elected", 2).leadership
     assert again.check() == again.token > leadership.token

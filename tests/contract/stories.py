@@ -279,11 +279,10 @@ def watches_set_twice_on_one_znode_are_heard_once_each(world: World) -> None:
 @story
 def watches_by_get_need_a_znode_and_by_exists_do_not(world: World) -> None:
     a = world.connect()
-    path, by_get, by_exists = f"{world.path}/x", Ear(), Ear()
-    assert ask(world, a, get(path, by_get.watch)).fault is Fault.NO_NODE
-    a.gateway.unwatch(path, by_get)
-    assert ask(world, a, exists(path, by_exists.watch)) is None
-    ask(world, a, create(path))
+    paths, by_get, by_exists = [f"{world.path}/x", f"{world.path}/y"], Ear(), Ear()
+    assert ask(world, a, get(paths[0], by_get.watch)).fault is Fault.NO_NODE
+    assert ask(world, a, exists(paths[1], by_exists.watch)) is None
+    ask(world, a, *map(create, paths))
     world.until(lambda: by_exists.heard, "the creation was heard of")
     assert by_exists.heard == [False]
     assert by_get.heard == []
@@ -464,6 +463,20 @@ def elections_follow_the_queue(world: World) -> None:
         assert len(set(tokens)) == 3
         world.until(lambda: len(roll(world, c.session)) == 1, "the others have left")
         assert a.told == b.told == ["elected", "deposed (resigned)"]
+
+
+@story
+def elections_walk_down_the_queue_as_those_ahead_go(world: World) -> None:
+    with ExitStack() as stack:
+        a, b, c = crowd(stack, world, "a", "b", "c")
+        own = roll(world, c.session)[-1]
+        b.leave()
+        world.until(lambda: len(roll(world, c.session)) == 2, "b has left")
+        world.quiet()
+        assert c.terms == []
+        a.leave()
+        world.until(lambda: c.terms, "c is elected")
+        assert roll(world, c.session) == [own]
 
 
 @story

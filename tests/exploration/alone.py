@@ -11,7 +11,15 @@ from typing import Final, NamedTuple
 
 from attrs import evolve
 from exploration.promises import Broken, check_step, keep
-from exploration.world import Candidate, Lexicon, News, Outcome, Outcomes, all_candidates
+from exploration.world import (
+    Candidate,
+    Lexicon,
+    News,
+    Outcome,
+    Outcomes,
+    Step,
+    all_candidates,
+)
 
 from zkelect.core import events as ev
 from zkelect.core import machine
@@ -33,7 +41,7 @@ class Alone:
         self.campaigns: Final = campaigns
         self.words: Final = Lexicon(own)
         self.candidates: Final = all_candidates(self.words)
-        self._steps: dict[tuple[int, int, bool], tuple[int, tuple[int, ...]]] = {}
+        self._steps: dict[Step, tuple[int, tuple[int, ...]]] = {}
         self._moves: dict[int, Outcomes] = {}
         self._told: dict[tuple[int, News], int] = {}
 
@@ -57,7 +65,8 @@ class Alone:
         return self._hear(it, self.words.number(event))
 
     def _hear(self, it: Candidate, heard: int) -> Outcome:
-        state, effects = self._step(it.state, heard, it.leased)
+        step = it.state, heard, it.leased
+        state, effects = self.step(step)
         it, said = it._replace(state=state), []
         for number in effects:
             effect = self.words[number]
@@ -66,16 +75,17 @@ class Alone:
                 said.append(effect)
         if self.state(it).term is None:
             it = it._replace(backed=False, graces=())
-        return Outcome(self.candidates.number(it), tuple(said))
+        return Outcome(self.candidates.number(it), step=step, said=tuple(said))
 
-    def _step(self, state: int, heard: int, leased: bool) -> tuple[int, tuple[int, ...]]:
-        found = self._steps.get((state, heard, leased))
+    def step(self, step: Step) -> tuple[int, tuple[int, ...]]:
+        """Return the machine's next state and its effects, by their numbers."""
+        found = self._steps.get(step)
         if found is None:
-            before, event = self.words[state], evolve(self.words[heard], leased=leased)
+            before, event = self.words[step[0]], evolve(self.words[step[1]], leased=step[2])
             after, effects = machine.step(before, event)
             check_step(before, event, after, effects)
             numbers = tuple(map(self.words.number, effects))
-            found = self._steps[state, heard, leased] = self.words.number(after), numbers
+            found = self._steps[step] = self.words.number(after), numbers
         return found
 
     def _perform(self, it: Candidate, effect: ev.Effect, number: int) -> Candidate:
@@ -90,7 +100,7 @@ class Alone:
                 return it._replace(backed=True)
             case ev.Finish(campaign=campaign):
                 self._check_finish(it, campaign)
-                return it._replace(finished=campaign)
+                return it._replace(finished=campaign, watches=())
             case _:
                 return it
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
 from exploration.healing import Healing
 from exploration.model import Model, Move
+from exploration.promises import Broken
 from exploration.world import Servers, Tree, World
 
 __all__ = ["Beginning", "beginnings"]
@@ -25,13 +27,16 @@ class Beginning(NamedTuple):
 
 def beginnings(model: Model, faults: int) -> list[Beginning]:
     """Return the beginnings of a search with so many faults."""
-    bare = Servers(tree=Tree(parent=False, generation=0))
     connected: list[Move] = [(own, "X connects") for own in model.who]
-    return [
+    bare = Servers(tree=Tree(parent=False, generation=0))
+    found = [
         _begin(model, faults, "everybody is connected", Servers(), connected),
         _begin(model, faults, "nothing is there yet", bare, connected),
-        _begin(model, faults, "everybody has a place", Servers(), _in_order(model, connected)),
     ]
+    with suppress(Broken):  # a broken machine may not come so far: the first search tells why
+        in_order = _in_order(model, connected)
+        found.append(_begin(model, faults, "everybody has a place", Servers(), in_order))
+    return found
 
 
 def _in_order(model: Model, connected: list[Move]) -> list[Move]:
@@ -51,8 +56,6 @@ def _take(model: Model, world: World, moves: list[Move]) -> World:
     return world
 
 
-def _begin(
-    model: Model, faults: int, told: str, servers: Servers, moves: list[Move]
-) -> Beginning:
+def _begin(model: Model, faults: int, told: str, servers: Servers, moves: list[Move]) -> Beginning:
     world = _take(model, model.beginning(servers, faults), moves)
     return Beginning(told, servers, tuple(moves), (faults, *world[1:]))

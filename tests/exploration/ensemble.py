@@ -300,6 +300,7 @@ _SERVE: Final[dict[type[Effect], Callable[[Scene, Any], Outcome]]] = {
     ev.Withdraw: Scene.delete,
 }
 
+
 def _free(scene: Scene) -> bool:
     state = scene.state
     if scene.it.campaigns == scene.alone.campaigns:
@@ -375,15 +376,11 @@ BETWEEN: Final[dict[str, Between]] = {
     "X is given another session": Between(1, _lost, Scene.open),
     # its requests
     "a server does X's request": Between(0, lambda scene: scene.request, Scene.serve),
-    "X's server catches up": Between(
-        0, lambda scene: scene.it.view is not None, Scene.catch_up
-    ),
+    "X's server catches up": Between(0, lambda scene: scene.it.view is not None, Scene.catch_up),
     "X's create is done twice": Between(1, _looks_for_lost, Scene.create_again),
     "a server refuses X's request": Between(1, _refusable, Scene.refuse),
     # the servers, and whoever meddles with them
-    "X's old session expires": Between(
-        0, _may_be_swept, Scene.sweep
-    ),
+    "X's old session expires": Between(0, _may_be_swept, Scene.sweep),
     "X's session expires": Between(1, _may_expire, Scene.expire),
     "somebody closes X's session": Between(
         1, lambda scene: scene.lives and not _may_expire(scene), Scene.close
@@ -399,9 +396,14 @@ BETWEEN: Final[dict[str, Between]] = {
         1, lambda scene: scene.is_a and scene.tree.parent, Scene.remove_parent
     ),
     "somebody deletes the record": Between(
-        1, lambda scene: scene.is_a and scene.tree.generation,
+        1,
+        lambda scene: scene.is_a and scene.tree.generation,
         lambda scene: scene.set_generation(0),
     ),
-    "somebody raises the generation": Between(1, lambda scene: scene.is_a and scene.tree.generation, lambda scene: scene.set_generation(scene.tree.generation + 1)),
+    "somebody raises the generation": Between(
+        1,
+        lambda scene: scene.is_a and scene.tree.generation,
+        lambda scene: scene.set_generation(scene.tree.generation + 1),
+    ),
 }
 """What can happen, as a story tells it."""

@@ -21,7 +21,7 @@ from zkelect.core.state import Phase
 __all__ = ["LONGEST", "Healing"]
 
 LONGEST: Final = 150
-"""Moves after which a world should have come to rest; the longest yet took a third of it."""
+"""Moves after which a world should have come to rest."""
 
 _MENDING: Final = (
     "X's server catches up",
@@ -58,30 +58,35 @@ class Healing:
 
         :raises Broken: in the end something is wrong; it has the moves that led there.
         """
-        passed: list[tuple[int, ...]] = []
         moves: list[Move] = []
         try:
-            while world[1:] not in self._healed:
-                passed.append(world[1:])
-                move = self._next(world)
-                if move is None:
-                    self._check(world)
-                    break
-                moves.append(move)
-                keep("comes to rest", len(moves) <= LONGEST)
-                world = self._model.take(world, move)
+            self._healed.update(self._mend(world, moves))
         except Broken as broken:
             broken.moves = moves
             raise
-        self._healed.update(passed)
 
     def settle(self, world: World) -> tuple[list[Move], World]:
         """Mend a world; return the moves made, and what it is at rest."""
         moves: list[Move] = []
         while (move := self._next(world)) is not None:
+            keep("comes to rest", len(moves) < LONGEST)
             moves.append(move)
             world = self._model.take(world, move)
         return moves, world
+
+    def _mend(self, world: World, moves: list[Move]) -> set[tuple[int, ...]]:
+        """Mend a world, noting the moves; return the worlds passed on the way."""
+        passed: set[tuple[int, ...]] = set()
+        while world[1:] not in self._healed:
+            keep("comes to rest", world[1:] not in passed and len(moves) < LONGEST)
+            passed.add(world[1:])
+            move = self._next(world)
+            if move is None:
+                self._check(world)
+                break
+            moves.append(move)
+            world = self._model.take(world, move)
+        return passed
 
     def _next(self, world: World) -> Move | None:
         """Return what mends the world by one step; None when it is at rest."""

@@ -56,8 +56,7 @@ class Model:
     def beginning(self, servers: Servers, faults: int) -> World:
         """Return the world in which nobody has connected yet."""
         nobody = (
-            alone.candidates.number(Candidate(state=alone.words.beginning))
-            for alone in self.alone
+            alone.candidates.number(Candidate(state=alone.words.beginning)) for alone in self.alone
         )
         return (faults, self.servers.number(servers), *nobody)
 
@@ -102,12 +101,17 @@ class Model:
 
         :raises Broken: it breaks a promise.
         """
-        own, kind = move
-        outcomes = self._lonely(world, own) | self._met(world, own, self.mask(world))
-        made = self._become(world, own, *outcomes[kind])
+        made = self._become(world, move[0], *self.outcome(world, move))
         if isinstance(made, Broken):
             raise made
         return made
+
+    def outcome(self, world: World, move: Move) -> tuple[int, Outcome | Broken]:
+        """Return how many faults a move counts for, and what comes of it."""
+        own, kind = move
+        if kind in ALONE:
+            return self._lonely(world, own)[kind]
+        return self._met(world, own, self.mask(world))[kind]
 
     def can(self, world: World, own: int, kind: str) -> bool:
         """Tell whether that can happen to one candidate, forbidden or not."""
@@ -136,7 +140,9 @@ class Model:
         self, world: World, own: int, names: Fresh
     ) -> Iterator[tuple[str, tuple[int, Outcome | Broken]]]:
         for kind, what in BETWEEN.items():
-            scene = Scene(self.alone[own], self.candidate(world, own), self.servers[world[1]], names)
+            scene = Scene(
+                self.alone[own], self.candidate(world, own), self.servers[world[1]], names
+            )
             if what.can(scene):
                 yield kind, (what.faults, outcome_of(what.act, scene))
 

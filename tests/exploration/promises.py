@@ -79,9 +79,7 @@ def _voids_once(before: State, _: Event, after: State, effects: tuple[Effect, ..
     return opened - closed == int(after.leads) - int(before.leads) and opened + closed <= 1
 
 
-def _asks_while_connected(
-    _: State, __: Event, after: State, effects: tuple[Effect, ...]
-) -> bool:
+def _asks_while_connected(_: State, __: Event, after: State, effects: tuple[Effect, ...]) -> bool:
     return after.connected or not _count(effects, ev.Request)
 
 
@@ -101,9 +99,7 @@ def _withdraws_in_time(_: State, __: Event, after: State, effects: tuple[Effect,
     return free or not _count(effects, ev.Withdraw)
 
 
-def _deletes_only_strays(
-    _: State, __: Event, after: State, effects: tuple[Effect, ...]
-) -> bool:
+def _deletes_only_strays(_: State, __: Event, after: State, effects: tuple[Effect, ...]) -> bool:
     return not any(
         isinstance(effect, ev.Delete) and after.is_own(effect.node) for effect in effects
     )
@@ -117,4 +113,3 @@ _STEP: Final[dict[str, Callable[[State, Event, State, tuple[Effect, ...]], bool]
     "withdrawal": _withdraws_in_time,
     "own": _deletes_only_strays,
 }
-

@@ -39,7 +39,7 @@ class Report:
     """What a search has seen.
 
     :ivar depth: moves from the nearest beginning to the farthest world.
-    :ivar finished: whether there is nothing more within the limits of faults and campaigns.
+    :ivar happened: the kinds of moves. :ivar finished: whether there is nothing more within the limits of faults and campaigns.
     """
 
     worlds: int
@@ -47,6 +47,7 @@ class Report:
     depth: int
     finished: bool
     seconds: float
+    happened: frozenset[str]
 
     def __str__(self) -> str:
         rest = "that is all there are" if self.finished else "there are more"
@@ -59,8 +60,8 @@ class Report:
 class Violation(Exception):  # noqa: N818  # found: that is what a search is for
     """A promise is broken.
 
-    :ivar beginning: where it begins. :ivar way: a shortest way from there; the mending of
-        all, when it broke there, included.
+    :ivar beginning: where it begins. :ivar way: a shortest way from there.
+    :ivar mends_from: where in the way the search ends and the mending begins.
     """
 
     def __init__(self, broken: Broken, beginning: Beginning, way: Sequence[Move]) -> None:
@@ -68,6 +69,7 @@ class Violation(Exception):  # noqa: N818  # found: that is what a search is for
         self.promise: Final = broken.promise
         self.beginning: Final = beginning
         self.way: Final = (*way, *broken.moves)
+        self.mends_from: Final = len(way)
 
 
 class _Frontier:
@@ -107,6 +109,7 @@ class _Search:
         self._found = _Frontier()
         self._transitions = 0
         self._depth = 0
+        self._happened: set[str] = set()
         self._beginnings = beginnings(self._model, limits.faults)
 
     def run(self) -> Report:
@@ -132,6 +135,7 @@ class _Search:
     def _look_around(self, index: int) -> None:
         for move, world in self._model.happenings(self._found.worlds[index]):
             self._transitions += 1
+            self._happened.add(move[1])
             if isinstance(world, Broken):
                 self._tell(index, world, move)
             else:
@@ -161,6 +165,7 @@ class _Search:
             depth=self._depth,
             finished=finished,
             seconds=time.monotonic() - self._started,
+            happened=frozenset(self._happened),
         )
 
 

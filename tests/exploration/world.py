@@ -31,7 +31,11 @@ __all__ = [
     "Candidate",
     "Interned",
     "Lexicon",
+    "News",
+    "Outcome",
+    "Outcomes",
     "Servers",
+    "Step",
     "Tree",
     "World",
     "Znode",
@@ -130,14 +134,20 @@ class News(NamedTuple):
     hit: tuple[int, ...] = ()
 
 
+Step = tuple[int, int, bool]
+"""A machine's state and an event, by their numbers, and whether the lease is valid."""
+
+
 class Outcome(NamedTuple):
     """What becomes of a candidate, and of the servers.
 
     :ivar number: the candidate's. :ivar said: what its world must judge.
+    :ivar step: state, event and lease of the machine's step, if it made one.
     :ivar servers: None when they are as they were.
     """
 
     number: int
+    step: Step | None = None
     said: tuple[ev.Grant | ev.Finish, ...] = ()
     servers: Servers | None = None
     news: News | None = None

@@ -14,7 +14,7 @@ from zkelect.testing import FakeEnsemble
 __all__ = ["PATH", "SESSION_TIMEOUT", "TICK", "Host"]
 
 PATH: Final = "/election"
-TICK: Final = 0.4
+TICK: Final = 2.0
 SESSION_TIMEOUT: Final = 4.0
 
 
@@ -30,9 +30,7 @@ class Host:
     def __init__(self, fake: FakeEnsemble, name: str, *, tick: float | None, server: int) -> None:
         self.name = name
         self.fake = fake
-        self.session = fake.connect(
-            session_timeout=SESSION_TIMEOUT, tick_time=tick, server=server
-        )
+        self.session = fake.connect(session_timeout=SESSION_TIMEOUT, tick_time=tick, server=server)
         self.candidacy = Candidacy(
             self.session,
             path=PATH,

@@ -18,7 +18,7 @@ _LEVELS: Final = ("unit", "integration")
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@")
 
 
-class DoesNotApply(Exception):  # noqa: N818 # named for what happened
+class DoesNotApply(Exception):  # named for what happened
     """The code that a patch changes is not there any more: write the patch anew."""
 
 

@@ -23,9 +23,6 @@ __all__ = ["SANE", "Trial", "library"]
 SANE: Final = "tests/mutants/test_sane.py::test_every_module_can_be_imported"
 """Runs beside the named test: it passes on every mutant that is one of behaviour only."""
 
-_HANG: Final = 60
-"""Seconds after which a single test is a hang."""
-
 
 def library() -> Path:
     """Return the folder of the installed library, the one that is copied."""
@@ -117,7 +114,7 @@ def _test(
         "PYTHONDONTWRITEBYTECODE": "1",
         FILE: str(told),
     }
-    options = ("-p", "mutants.verdicts", "-p", "no:cacheprovider", "-q", f"--timeout={_HANG}")
+    options = ("-p", "mutants.verdicts", "-p", "no:cacheprovider", "-q")
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-c", str(ROOT / "tox.ini"), *options),

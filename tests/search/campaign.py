@@ -26,13 +26,11 @@ class Term:
     """One leadership, in true time.
 
     :ivar ended: when the leader knew that it was over, infinity if it never did.
-    :ivar resigned: whether it ended on purpose.
     """
 
     client: Client
     granted: float
     ended: float = math.inf
-    resigned: bool = False
 
     def until(self) -> float:
         """Return the last instant at which this leader may have held itself to be one."""
@@ -70,7 +68,7 @@ class Candidate:
     def end_term(self, reason: Reason) -> None:
         """Hear that the lease has lapsed: the leadership is over for good; stand again behind."""
         if self.term is not None:
-            self._end(resigned=False)
+            self._end()
             self._campaign += 1
             self._act()
 
@@ -98,7 +96,7 @@ class Candidate:
     def resign(self, stand_again: float) -> None:
         """Leave on purpose, and stand again after so many seconds."""
         if self.term is not None:
-            self._end(resigned=True)
+            self._end()
         self._standing = False
         self._act()
         again = self._client.timeline.now + stand_again
@@ -114,9 +112,9 @@ class Candidate:
     def _first(self) -> bool:
         return self._standing and bool(self._roll) and self._roll[0] == self._stand_now
 
-    def _end(self, *, resigned: bool) -> None:
+    def _end(self) -> None:
         assert self.term is not None
-        self.term.ended, self.term.resigned = self._client.timeline.now, resigned
+        self.term.ended = self._client.timeline.now
         self.term = None
 
     def _stand(self) -> None:

@@ -46,7 +46,8 @@ class Client(Process):
     """A program with one session and one candidate.
 
     :ivar number: the session id as well.
-    :ivar saw: told of each answer to a probe, when it comes off the socket.
+    :ivar saw: told of each answer to a probe when it comes off the socket; ``proved`` when
+        the lease has been told.
     """
 
     hosts = ""
@@ -72,6 +73,7 @@ class Client(Process):
         self.connected_at = -math.inf
         self.over = False
         self.saw: Callable[[Client], None] = lambda _: None
+        self.proved: Callable[[Client], None] = lambda _: None
         self._connections = 0
         self._turn_at = math.inf
         self.candidate = Candidate(self, office, chance)
@@ -79,7 +81,9 @@ class Client(Process):
         self.roster = Roster(self.kick)
         self.link = Dialler(self, ensemble.servers, chance)
         self.gateway = Gateway(self, scenario.handing, chance)
-        self.prober: Prober | Flood = Prober(cast(real.Gateway, self.gateway), self, self.roster, self._answered)
+        self.prober: Prober | Flood = Prober(
+            cast(real.Gateway, self.gateway), self, self.roster, self._answered
+        )
         self._watchdog = Watchdog(cast("Session", self))
 
     def pipeline(self) -> None:
@@ -113,6 +117,7 @@ class Client(Process):
         self.kick()
         if counts:
             self.candidate.prove()
+            self.proved(self)
 
     # --- what the servers tell ---------------------------------------------------------------
 

@@ -75,7 +75,9 @@ class Dialler:
         self.visit.link.close(self._client)
         self.visit = None
         self._client.suspended()
-        soon = self._client.timeline.now + self._chance.choice((0.01, self._chance.uniform(0.05, 1.0)))
+        soon = self._client.timeline.now + self._chance.choice(
+            (0.01, self._chance.uniform(0.05, 1.0))
+        )
         self._client.timeline.at(soon, self._client, self.dial)
 
     def overdue(self, now: float) -> bool:

@@ -173,5 +173,3 @@ class Pipelined(Transcription):
     """
 
     name = "pipelined"
-
-

@@ -76,7 +76,7 @@ class Witness(Lease):
     """The real lease, and beside it other rules that are told the same, and do nothing.
 
     :ivar course: each deadline of the real lease, with the instant it holds from, both true.
-    :ivar probes: how many were committed. :ivar least: the smallest timeout told, void or not.
+    :ivar probes: how many were committed.
     """
 
     def __init__(self, client: Process, *, tick: float | None, hops: int) -> None:
@@ -86,7 +86,7 @@ class Witness(Lease):
         self.beliefs: dict[str, Belief] = {"rule": Belief()}
         self.course: list[tuple[float, float]] = []
         self.probes = 0
-        self.least = math.inf
+        self._told: list[tuple[float, float]] = []
         self._client = client
 
     def consult(self, rules: list[Rule]) -> None:
@@ -100,7 +100,7 @@ class Witness(Lease):
         super().connect(started, timeout)
         shrunk = timeout < self.evidence.timeout
         self.evidence.connect(started, timeout)
-        self.least = self.evidence.timeout
+        self._told.append((self._client.timeline.now, self.evidence.timeout))
         for rule in self.rules:
             rule.connected(self.evidence, shrunk)
         self._note()
@@ -122,6 +122,15 @@ class Witness(Lease):
         for rule in self.rules:
             rule.answered_late(self.evidence)
         self._note()
+
+    def least_timeout(self, instant: float) -> float:
+        """Return the smallest timeout that the client had been told of by a true instant."""
+        return min((timeout for told, timeout in self._told if told <= instant), default=math.inf)
+
+    def promise(self, name: str) -> float:
+        """Return the deadline that a rule gives just now, in true time."""
+        found = next((rule for rule in self.rules if rule.name == name), self)
+        return found.deadline / self._client.rate
 
     def discard(self) -> None:
         super().discard()

@@ -20,7 +20,7 @@ from search.learning import Learning
 from search.server import Down, Server
 from search.serving import Serving
 from search.timeline import Process
-from zkelect.core.lease import SLACK, pace_of
+from zkelect.core.lease import SLACK, pace_of, patience_of
 
 __all__ = ["Adversary"]
 
@@ -43,22 +43,32 @@ class Adversary:
         self._nature = Process(ensemble.timeline, -1)
         self._timeout = ensemble.scenario.timeout
         self._lies_in_wait = False
+        self._aim: str | None = None
+        self._worst = 0.0
         self._ambushed: Server | None = None
         self._ambushed_until = -math.inf
 
-    def begin(self, *, cunning: bool) -> None:
-        """Plan the history. ``cunning``: strike at an answer, not at any time."""
+    def begin(self, *, cunning: bool, subtle: str) -> None:
+        """Plan the history.
+
+        :param cunning: strike at a moment of one's choice, not at a given time.
+        :param subtle: the rule that is the hardest to break.
+        """
         scenario, uniform = self._ensemble.scenario, self._chance.uniform
         for _ in range(scenario.disturbances):
             self._at(uniform(0.3 * self._timeout, scenario.strike), self._disturb)
         self._at(scenario.strike, self._lie_in_wait if cunning else self._strike)
-        self._at(scenario.strike + 1.5 * self._timeout, self._strike)
+        patience = 5.0 if scenario.aims else 1.5
+        self._at(scenario.strike + patience * self._timeout, self._strike)
         for server in self._ensemble.servers:
             turns = scenario.starved and self._chance.random() < 0.5
             self._starve(server) if turns else self._stall_server(server)
         self._ensemble.ambush = self._ambush
         self._ensemble.pinging = self._squeeze
         self._target.saw = self._see
+        self._target.proved = self._weigh
+        if scenario.aims:
+            self._aim = self._chance.choice((*[subtle] * 4, *self._target.lease.beliefs))
 
     def stall_client(self, client: Client) -> None:
         """Let a client stall now and then."""
@@ -99,11 +109,12 @@ class Adversary:
     def _ambush(self, role: Serving) -> bool:
         """Stop a server as its ping falls due; then it commits first, and pings afterwards."""
         server, scenario = role.server, self._ensemble.scenario
+        if self._aim is None and self._lies_in_wait and self._chance.random() < scenario.haste:
+            self._strike()
         if self._chance.random() >= scenario.cunning:
             return False
-        if self._lies_in_wait and self._chance.random() < 0.2:
-            self._strike()
-        longest = self._chance.choice((0.3, self._timeout / 3, 0.8 * self._timeout))
+        bearable = patience_of(self._timeout)  # longer, and the client tries another server
+        longest = self._chance.choice((0.3, bearable, bearable, 4 * bearable))
         server.stall(self._chance.uniform(0.05, longest))
         self._ambushed_until = server.asleep_until + 2.0
         self._ambushed = server
@@ -142,13 +153,24 @@ class Adversary:
 
     def _see(self, client: Client) -> None:
         """Decide whether this answer is the moment."""
-        if self._lies_in_wait and self._chance.random() < self._eagerness():
+        if self._aim is None and self._lies_in_wait and self._chance.random() < self._eagerness():
             self._strike()
+
+    def _weigh(self, client: Client) -> None:
+        """Strike when the rule aimed at promises more than the ensemble leader knows of."""
+        leader = self._leader().role
+        if self._aim is None or not self._lies_in_wait or not isinstance(leader, Leading):
+            return
+        margin = leader.expiry(client.number) - client.lease.promise(self._aim)
+        if margin < self._worst:
+            self._worst = margin
+            if self._chance.random() < 0.5:
+                self._strike()
 
     def _eagerness(self) -> float:
         if self._ensemble.scenario.cunning:
-            return 0.5 if self._ensemble.timeline.now < self._ambushed_until else 0.05
-        return 0.2
+            return 0.5 if self._ensemble.timeline.now < self._ambushed_until else 0.02
+        return self._ensemble.scenario.haste
 
     def _disturb(self) -> None:
         """A fault that passes."""
@@ -162,10 +184,10 @@ class Adversary:
         self.struck = True
         if self._ensemble.scenario.trap:
             self._depose(self._leader())
+        elif self._worst < 0:
+            self._silence(self._target.link.server)
         else:
             self._hurt(self._target.link.server)
-        if self._chance.random() < 0.4:
-            self._after(self._draw(0, 1), self._follow_up)
 
     def _depose(self, leader: Server) -> None:
         """Let the others elect a new leader at once, and the target find only the old one."""
@@ -173,14 +195,23 @@ class Adversary:
         self._leave_only(leader)
         self._target.link.shut()
 
+    def _silence(self, server: Server) -> None:
+        """Let nothing of what is on its way up arrive, and leave all else as it is."""
+        for one in self._ensemble.servers:
+            self._ensemble.network.hold(self._target, one, math.inf)
+        self._snap(server)
+        self._snap(self._teacher(server))
+
     def _hurt(self, server: Server) -> None:
         """Do the target's server some harm, and silence the target after a while."""
         self._leave_only(server)
-        self._chance.choice(self._faults())(math.inf)
         silence = self._chance.choice((0.0, self._draw(0, 0.3), self._draw(0, 1.5)))
         self._after(silence, self._ensemble.network.hold, self._target, server, math.inf)
         if self._chance.random() < 0.6:
             self._snap(self._chance.choice((server, self._teacher(server))))
+        if self._chance.random() < 0.6:
+            self._chance.choice(self._faults())(math.inf)
+            self._after(self._draw(0, 2), self._follow_up)
 
     def _leave_only(self, refuge: Server) -> None:
         self._target.link.next = refuge
@@ -190,15 +221,15 @@ class Adversary:
 
     def _follow_up(self) -> None:
         victim = self._chance.choice((self._leader(), self._chance.choice(self._voters)))
-        if self._chance.random() < 0.5:
-            self._crash(victim, self._draw(0.05, 1))
-        else:
-            self._isolate(victim, self._draw(0.05, 2))
+        blow = self._chance.choice((self._crash, self._isolate, lambda *_: None))
+        blow(victim, self._draw(0.05, 2))
 
     def _faults(self) -> tuple[Callable[[float], None], ...]:
         """Return what can be done to the server that matters most."""
         mine = self._target.link.server
-        victim = self._chance.choice((self._leader(), mine, mine, self._chance.choice(self._voters)))
+        victim = self._chance.choice(
+            (self._leader(), mine, mine, self._chance.choice(self._voters))
+        )
         return (
             lambda duration: self._isolate(victim, duration),
             lambda duration: self._isolate(victim, duration),

@@ -10,7 +10,7 @@ import attrs
 
 from search.campaign import Term
 from search.client import Client
-from search.controls import CONTROLS, OneHop, Pipelined
+from search.controls import CONTROLS, OneHop, OneProbeLess, Pipelined
 from search.ensemble import Ensemble
 from search.evidence import Rule
 from search.faults import Adversary
@@ -29,8 +29,9 @@ class Verdict:
     :ivar slacks: of each rule, seconds from the last instant at which it held an expired
         session to be safe to the one at which a leader decided to expire it; a negative
         one is a violation.
-    :ivar gap: least seconds from the end of a leadership to the grant of another one.
-    :ivar handovers: grants after a leadership that did not end on purpose.
+    :ivar gap: least seconds from the last instant at which a leader may have held itself to
+        be one to the grant of another, where its session had expired; ``handovers`` of them.
+    :ivar left: the same where it had left by itself.
     :ivar unheard: whether a session was touched with a timeout its client never heard of.
     """
 
@@ -38,6 +39,7 @@ class Verdict:
     slacks: dict[str, float]
     gap: float
     handovers: int
+    left: float
     expired: int
     leaders: int
     probes: int
@@ -78,7 +80,8 @@ class History:
     def run(self) -> None:
         """Let it happen."""
         self.ensemble.open({client.number: self.scenario.created for client in self.clients})
-        self.adversary.begin(cunning=bool(self.question.adversary))
+        subtle = OneHop.name if self.question.hops > 1 else OneProbeLess.name
+        self.adversary.begin(cunning=bool(self.question.adversary), subtle=subtle)
         for client in self.clients:
             self.adversary.stall_client(client)
             self.timeline.at(self.chance.uniform(0, 0.1), client, client.link.dial)
@@ -108,9 +111,11 @@ class History:
     def verdict(self) -> Verdict:
         """Judge what has happened."""
         ledger = self.ensemble.ledger
-        names = self.clients[0].lease.beliefs
+        names = set(self.clients[0].lease.beliefs)
+        if self.question.pipelined:
+            names.discard("rule")  # the real lease refuses a second probe; it is not in this
         expired = [client for client in self.clients if client.number in ledger.decided]
-        gaps, handovers = self._gaps()
+        lost, left = self._gaps(expired=True), self._gaps(expired=False)
         return Verdict(
             seed=self.seed,
             slacks={
@@ -121,28 +126,39 @@ class History:
                     ),
                     default=math.inf,
                 )
-                for name in names
+                for name in sorted(names)
             },
-            gap=min(gaps, default=math.inf),
-            handovers=handovers,
+            gap=min(lost, default=math.inf),
+            handovers=len(lost),
+            left=min(left, default=math.inf),
             expired=len(expired),
             leaders=ledger.leaders,
             probes=sum(client.lease.probes for client in self.clients),
-            unheard=any(
-                ledger.least.get(client.number, math.inf) < client.lease.least for client in expired
-            ),
+            unheard=any(self._unheard(client) for client in expired),
             scenario=self.scenario,
         )
 
-    def _gaps(self) -> tuple[list[float], int]:
-        """Compare every leadership with the later ones of others."""
-        gaps, handovers = [], 0
+    def _unheard(self, client: Client) -> bool:
+        """Whether a leader counted with a smaller timeout than the client knew of."""
+        ledger, session = self.ensemble.ledger, client.number
+        known = client.lease.least_timeout(ledger.decided[session])
+        return ledger.least.get(session, math.inf) < known
+
+    def _gaps(self, *, expired: bool) -> list[float]:
+        """Compare leaderships with the next one of somebody else."""
+        closed = self.ensemble.ledger.closed
+        gaps = []
         for number, term in enumerate(self.office):
-            until = term.until()
-            later = [t for t in self.office[number + 1 :] if t.client is not term.client]
-            gaps += [other.granted - until for other in later]
-            handovers += bool(later) and not term.resigned
-        return gaps, handovers
+            later = (
+                other for other in self.office[number + 1 :] if other.client is not term.client
+            )
+            heir = next(later, None)
+            if heir is None:
+                continue
+            by_then = closed.get(term.client.number, math.inf) <= heir.granted
+            if by_then is expired:
+                gaps.append(heir.granted - term.until())
+        return gaps
 
 
 def judge(seed: int, question: Question) -> Verdict:

@@ -58,6 +58,10 @@ class Leading(Serving):
     def touch(self, session: int) -> None:
         self._touch(session, self.server.grants)
 
+    def expiry(self, session: int) -> float:
+        """Return when a session would expire if nothing more were heard of it."""
+        return self._tracker.expiry(session)
+
     def _touch(self, session: int, timeout: float) -> bool:
         alive = self._tracker.touch(session, timeout)
         if alive:
@@ -90,9 +94,7 @@ class Leading(Serving):
         for session, timeout in touches.items():
             self._touch(session, timeout)
 
-    def revalidate(
-        self, link: Link, route: tuple[Link, ...], visit: Visit, timeout: float
-    ) -> None:
+    def revalidate(self, link: Link, route: tuple[Link, ...], visit: Visit, timeout: float) -> None:
         self.heard[link] = self.timeline.now
         alive = self._touch(visit.session, timeout)
         link.tell(self.server, self.learners[link].validated, route, visit, alive)

@@ -90,9 +90,7 @@ class Learning(Serving):
         self.touches[session] = self.server.grants
 
     def validate(self, visit: Visit) -> None:
-        self.link.tell(
-            self.server, self.above.revalidate, self.link, (), visit, self.server.grants
-        )
+        self.link.tell(self.server, self.above.revalidate, self.link, (), visit, self.server.grants)
 
     def submit(self, transaction: Transaction) -> None:
         self.link.tell(self.server, self.above.forwarded, self.link, transaction)
@@ -101,9 +99,7 @@ class Learning(Serving):
         """An observer's news waits here for the leader's next ping: the second hop."""
         self.touches.update(touches)
 
-    def revalidate(
-        self, link: Link, route: tuple[Link, ...], visit: Visit, timeout: float
-    ) -> None:
+    def revalidate(self, link: Link, route: tuple[Link, ...], visit: Visit, timeout: float) -> None:
         way_back = (*route, link)
         self.link.tell(self.server, self.above.revalidate, self.link, way_back, visit, timeout)
 

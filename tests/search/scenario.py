@@ -52,6 +52,8 @@ class Scenario:
     :ivar handing: the longest time from an answer's arrival until the library hears of it.
     :ivar home: the one server that the first client knows, None when it knows all.
     :ivar cunning: chance that the ensemble leader is stopped just as its ping falls due.
+    :ivar haste: chance that the adversary takes an answer, or a ping, for its moment.
+    :ivar aims: whether it waits for one rule to promise too much.
     :ivar trap: whether the last blow deposes a leader and sends the client to it.
     :ivar strike: the instant from which the adversary looks for the worst moment.
     """
@@ -74,6 +76,8 @@ class Scenario:
     heir: bool
     resigns: bool
     cunning: float
+    haste: float
+    aims: bool
     trap: bool
     disturbances: int
     strike: float
@@ -87,12 +91,14 @@ def draw(chance: Random, question: Question) -> Scenario:
     created = pick((timeout, timeout, timeout, timeout / 2))
     least = timeout / 2 if question.unequal else created
     # minSessionTimeout is at least two ticks, whatever the session was granted.
-    tick = min(pick((0.5, 1.0, 2.0, timeout / 4, timeout / 2)), least / 2)
+    ticks_of = (timeout / 2,) if question.observer_master else (0.5, 1.0, 2.0)
+    tick = min(pick((*ticks_of, timeout / 4, timeout / 2)), least / 2)
     ticks = pick((2, 3, 5))
     strike = uniform(1.2, 3.5) * timeout
     half = bool(question.unequal)
-    cunning = pick((0.0, 0.1, 0.3)) if question.adversary else 0.0
+    cunning = pick((0.0, 0.1, 0.3, 0.5)) if question.adversary else 0.0
     trap = bool(question.adversary) and chance.random() < 0.15
+    aims = bool(question.adversary) and not trap and chance.random() < 0.6
     return Scenario(
         timeout=timeout,
         created=created,
@@ -102,7 +108,7 @@ def draw(chance: Random, question: Question) -> Scenario:
         sync_limit=ticks * tick,
         weather=_draw_weather(chance, timeout),
         rates=tuple(1 + _drift(chance, question.rate) for _ in range(6)),
-        rounds=pick((False, True)),
+        rounds=pick((False, False, True)),
         starved=bool(question.starved),
         observer_master=bool(question.observer_master),
         stall=pick((0.1, timeout / 3, timeout * 0.9)),
@@ -112,18 +118,20 @@ def draw(chance: Random, question: Question) -> Scenario:
         heir=pick((False, False, True)),
         resigns=pick((False, False, True)),
         cunning=cunning,
+        haste=pick((0.02, 0.2)),
+        aims=aims,
         trap=trap,
-        disturbances=pick((0, 0, 1, 2, 3)),
+        disturbances=0 if aims else pick((0, 0, 1, 2, 3)),
         strike=strike,
-        horizon=strike + 5 * timeout + 4 * ticks * tick,
+        horizon=strike + (8 if aims else 5) * timeout + 4 * ticks * tick,
     )
 
 
 def _draw_weather(chance: Random, timeout: float) -> Weather:
     return Weather(
-        latency=chance.choice((0.0005, 0.005, 0.05, timeout / 60)),
+        latency=chance.choice((0.0005, 0.0005, 0.005, 0.05, timeout / 60)),
         spike=chance.choice((0.5, timeout / 2, timeout)),
-        spike_chance=chance.choice((0.0, 0.0, 0.02, 0.1)),
+        spike_chance=chance.choice((0.0, 0.0, 0.0, 0.02, 0.1)),
     )
 
 

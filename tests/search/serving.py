@@ -91,9 +91,7 @@ class Serving(Role, ABC):
         """Take the answer to a ping, with the sessions that were active since the last one."""
 
     @abstractmethod
-    def revalidate(
-        self, link: Link, route: tuple[Link, ...], visit: Visit, timeout: float
-    ) -> None:
+    def revalidate(self, link: Link, route: tuple[Link, ...], visit: Visit, timeout: float) -> None:
         """Take the question whether a session is open. ``route``: the way back."""
 
     @abstractmethod

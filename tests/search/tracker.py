@@ -41,6 +41,10 @@ class SessionTracker:
         self._look_ahead()
         return True
 
+    def expiry(self, session: int) -> float:
+        """Return when a session would expire if nothing more were heard of it."""
+        return self._expiries.get(session, math.inf)
+
     def is_open(self, session: int) -> bool:
         """Whether requests of this session are taken."""
         return session in self._expiries

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 from session.troupe import PATH, T, Troupe, client_of
 
@@ -148,10 +151,10 @@ def test_h01_the_candidates_of_an_expired_session_are_gone(
     assert a.ends == ["expired"]
 
 
-def test_a_lost_reply_to_a_create_makes_no_second_candidate(
+def test_h20_a_lost_reply_to_a_create_makes_no_second_candidate(
     troupe: Troupe, fake: FakeEnsemble
 ) -> None:
-    """H20: whoever tries again makes two (CURATOR-45)."""
+    """Whoever simply tries again makes two (CURATOR-45)."""
     troupe.lead("Z").election.stop(0.0)
     fake.advance(T)
     a = troupe.cast("A")
@@ -227,3 +230,23 @@ def test_h18_a_link_that_flaps_costs_neither_leadership_nor_place(
     fake.release(b.session)
     fake.settle()
     assert [term.node for term in b.terms] == nodes[1:]
+
+
+def test_h43_what_has_left_is_forgotten(troupe: Troupe, fake: FakeEnsemble) -> None:
+    """kazoo #542: a watch, a timer or a list that keeps one campaign keeps ten thousand."""
+    troupe.lead("A")
+    session = troupe.connect()
+    forgotten: list[weakref.ref[object]] = []
+    for _ in range(5):
+        election = zkelect.Election(session, PATH, name="B")
+        forgotten.append(weakref.ref(election))
+        forgotten.append(weakref.ref(election._candidacy))
+        election.start()
+        fake.settle()
+        assert election.phase is zkelect.Phase.WAITING
+        election.stop(0.0)
+        fake.settle()
+        del election
+    fake.advance(6 * T)
+    gc.collect()
+    assert [made() for made in forgotten] == [None] * 10

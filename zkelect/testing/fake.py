@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import count
 from typing import Any, Final, Self
 
 import attrs
@@ -23,7 +22,7 @@ from zkelect.testing.fake_machine import Machine, Move
 from zkelect.testing.fake_pool import TurnedPool
 from zkelect.testing.fake_quorum import Quorum
 from zkelect.testing.fake_server import Connection, FakeServer
-from zkelect.testing.fake_tree import Create, Delete, Operation, Put, Refusal, Znode
+from zkelect.testing.fake_tree import Create, Delete, Operation, Put, Refusal, Transaction, Znode
 
 __all__ = ["FakeEnsemble", "Step"]
 
@@ -187,10 +186,12 @@ class FakeEnsemble:
 
     def deliver_next(self) -> bool:
         """Let the next step happen; return whether there was one."""
-        steps = self.steps
-        if steps:
-            self.take(steps[0])
-        return bool(steps)
+        for machine in self._machines.values():
+            move = machine.next_move
+            if move is not None:
+                machine.make(move)
+                return True
+        return False
 
     def settle(self, choose: Callable[[Sequence[Step]], Step] | None = None) -> None:
         """Let everything happen that can, until all is quiet; no time passes.
@@ -198,15 +199,13 @@ class FakeEnsemble:
         :param choose: picks the next step, such as ``random.Random(7).choice``; None: the
             first.
         """
-        for done in count():
-            if not self.steps:
-                self.turn()
-            steps = self.steps
-            if not steps:
+        for _ in range(_ENDLESS):
+            if self._advance_one(choose):
+                continue
+            self.turn()
+            if not self._advance_one(choose):
                 return
-            self.take(steps[0] if choose is None else choose(steps))
-            if done > _ENDLESS:
-                raise Misuse(f"{_ENDLESS} steps, and no end: {self.steps}")
+        raise Misuse(f"{_ENDLESS} steps, and no end: {self.steps}")
 
     def turn(self) -> None:
         """Let every session's watchdog look at everything, now."""
@@ -216,8 +215,11 @@ class FakeEnsemble:
     def advance(
         self, seconds: float, choose: Callable[[Sequence[Step]], Step] | None = None
     ) -> None:
-        """Let time pass, and everything happen in it at its time; see :meth:`settle`."""
-        until = self.clock.now + seconds
+        """Let time pass, and everything happen in it at its time; see :meth:`settle`.
+
+        :param seconds: 0 or more. :raises InvalidArgument: no clock of a lease goes back.
+        """
+        until = self.clock.later(seconds)
         self.settle(choose)
         while self.clock.now < until:
             self.elapse(min(self.due, until) - self.clock.now)
@@ -228,11 +230,11 @@ class FakeEnsemble:
 
         Servers expire sessions, clients send pings and give up dead connections.
         """
-        until = self.clock.now + seconds
+        until = self.clock.later(seconds)
         while True:
             awake = [each.client for each in self._machines.values() if not each.asleep]
             due = min([until, self._quorum.due, *(client.due for client in awake)])
-            self.clock.advance(max(due - self.clock.now, 0.0))
+            self.clock.now = max(self.clock.now, due)
             for client in awake:
                 client.pass_time()
             self._quorum.ping()
@@ -348,6 +350,11 @@ class FakeEnsemble:
         """The number of the last transaction."""
         return self._quorum.zxid
 
+    @property
+    def log(self) -> list[Transaction]:
+        """Every transaction there has been."""
+        return self._quorum.log
+
     def znode(self, path: str) -> Znode | None:
         """Return a znode as the majority has it, None when there is none."""
         return self._quorum.tree.get(path)
@@ -387,6 +394,14 @@ class FakeEnsemble:
 
     # --- within ------------------------------------------------------------------------------
 
+    def _advance_one(self, choose: Callable[[Sequence[Step]], Step] | None) -> bool:
+        if choose is None:
+            return self.deliver_next()
+        steps = self.steps
+        if steps:
+            self.take(choose(steps))
+        return bool(steps)
+
     def _do(self, permission: str, operation: Operation) -> Any:
         (answer,) = self._quorum.commit(operation)
         if isinstance(answer, Refusal):
@@ -405,7 +420,7 @@ class FakeEnsemble:
                 fault.left -= 1
                 if not fault.left:
                     self._faults.remove(fault)
-                    connection.broken = connection.broken or kind != "event"
+                    connection.break_off(kind)
                     return True
         return False
 

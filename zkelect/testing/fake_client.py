@@ -94,6 +94,16 @@ class _Event:
     path: str | None
 
 
+@attrs.frozen
+class _Socket:
+    """What can be done to the client's socket by whoever observes it."""
+
+    client: FakeClient
+
+    def shutdown(self, how: int) -> None:
+        self.client.shut()
+
+
 class _Batch:
     """kazoo's transaction request."""
 
@@ -179,8 +189,7 @@ class FakeClient:
     ) -> Any:
         """Make a znode; nobody is denied anything here, so the ACL is not looked at."""
         name = "create2" if include_data else "create"
-        owner = self.session[0] if ephemeral and self.session is not None else 0
-        operation = Create(path=path, data=value, owner=owner, sequential=sequence)
+        operation = Create(path=path, data=value, ephemeral=ephemeral, sequential=sequence)
         return self.send(Question(name=name, operations=(operation,)), steps=2)
 
     def get_async(self, path: str, watch: Any = None) -> Any:
@@ -274,7 +283,7 @@ class FakeClient:
         self.dialled = self.sent = self.heard = self._clock.boottime()
         connection = Connection(server=server, faults=self._faults, swallows=set(self.swallows))
         self._socket = ObservedSocket(
-            None,
+            _Socket(self),
             number=self._dials,
             started=self._clock.boottime(),
             server=server.address,

@@ -8,7 +8,7 @@ __all__ = ["MachineClock", "VirtualClock"]
 
 
 class VirtualClock:
-    """The time of a world in memory: it passes only when :meth:`advance` says so.
+    """The time of a world in memory: it passes only when somebody says so.
 
     :ivar now: the present instant, seconds.
     """
@@ -16,15 +16,14 @@ class VirtualClock:
     def __init__(self, now: float = 0.0) -> None:
         self.now = now
 
-    def advance(self, seconds: float) -> None:
-        """Let time pass.
+    def later(self, seconds: float) -> float:
+        """Return the instant after so many seconds.
 
-        :param seconds: 0 or more: no clock of a lease ever goes back.
-        :raises InvalidArgument: a negative number.
+        :raises InvalidArgument: a negative number: no clock of a lease ever goes back.
         """
-        if seconds < 0:
+        if not seconds >= 0:
             raise InvalidArgument("seconds", seconds, "0 or more")
-        self.now += seconds
+        return self.now + seconds
 
 
 class MachineClock:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zkelect.session.session import Session
+    from zkelect.testing.fake_server import Connection
 
 __all__ = ["Machine", "Move"]
 
@@ -59,10 +60,12 @@ class Machine:
     @property
     def moves(self) -> list[Move]:
         """What can happen now, in the order in which it does when nobody chooses."""
-        possible = [Move.SERVE] if self._served is not None else []
-        if not self.asleep:
-            possible += [move for move, holds in _POSSIBLE.items() if holds(self)]
-        return [move for move in Move if move in possible and move not in self.held]
+        return [move for move in _POSSIBLE if self._can(move)]
+
+    @property
+    def next_move(self) -> Move | None:
+        """The first of the moves."""
+        return next((move for move in _POSSIBLE if self._can(move)), None)
 
     def make(self, move: Move) -> None:
         """Let it happen."""
@@ -94,19 +97,24 @@ class Machine:
             return math.inf
         return min(self.wanted, self.client.due)
 
-    @property
-    def _served(self) -> object:
-        """The connection over which the server has something to do, the older one first."""
-        for connection in (self.client.former, self.client.connection):
-            if connection is not None and connection.servable:
-                return connection
-        return None
+    def _can(self, move: Move) -> bool:
+        """Whether it is possible; on a machine that sleeps only its server does anything."""
+        if move in self.held or (self.asleep and move is not Move.SERVE):
+            return False
+        return _POSSIBLE[move](self)
 
     def _serve(self) -> None:
-        for connection in (self.client.former, self.client.connection):
-            if connection is not None and connection.servable:
-                connection.server.serve(connection)
-                return
+        connection = _served(self)
+        assert connection is not None  # it was a possible move
+        connection.server.serve(connection)
+
+
+def _served(machine: Machine) -> Connection | None:
+    """Return the connection over which the server has something to do, the older one first."""
+    for connection in (machine.client.former, machine.client.connection):
+        if connection is not None and connection.servable:
+            return connection
+    return None
 
 
 def _reads(machine: Machine) -> bool:
@@ -122,6 +130,7 @@ def _drops(machine: Machine) -> bool:
 _POSSIBLE: dict[Move, Callable[[Machine], bool]] = {
     Move.READ: _reads,
     Move.DROP: _drops,
+    Move.SERVE: lambda machine: _served(machine) is not None,
     Move.ANSWER: lambda machine: bool(machine.client.answers),
     Move.EVENT: lambda machine: bool(machine.client.events),
     Move.CALL: lambda machine: bool(machine.pool.waiting),

@@ -12,7 +12,7 @@ from zkelect.session import wire
 from zkelect.testing.conversation import REPLIES, REQUESTS, Direction
 from zkelect.testing.fake_clock import VirtualClock
 from zkelect.testing.fake_quorum import Quorum
-from zkelect.testing.fake_tree import Code, Happened, Operation, Refusal, Stat, Znode
+from zkelect.testing.fake_tree import Code, Create, Happened, Operation, Refusal, Stat, Znode
 
 __all__ = ["Connection", "FakeServer", "Handshake", "News", "Question", "Reply"]
 
@@ -102,6 +102,23 @@ class Connection:
             self.requests.clear()
         if REPLIES in directions:
             self.replies.clear()
+
+    def break_off(self, lost: str) -> None:
+        """End because something was lost: what is behind it does not get through either."""
+        if lost == "event":
+            return
+        self.broken = True
+        if lost == "request":
+            self.swallows.add(REQUESTS)
+            self.requests.clear()
+        else:
+            self.swallows.add(REPLIES)
+
+    def owned(self, operation: Operation) -> Operation:
+        """Whose an ephemeral znode is, is told by the connection over which it was asked for."""
+        if isinstance(operation, Create) and operation.ephemeral and self.session_id is not None:
+            return attrs.evolve(operation, owner=self.session_id)
+        return operation
 
     @property
     def servable(self) -> bool:
@@ -287,7 +304,7 @@ class FakeServer:
 
     def _do(self, connection: Connection, question: Question) -> Any:
         if question.writes:
-            answers = self._quorum.commit(*question.operations)
+            answers = self._quorum.commit(*map(connection.owned, question.operations))
             self._apply_all()
             return _WRITTEN.get(question.name, _only)(answers)
         return self._read(connection, question)

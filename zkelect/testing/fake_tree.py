@@ -104,10 +104,11 @@ class Znode:
 
 @attrs.frozen(kw_only=True)
 class Create:
-    """Make a znode; the answer is its path and Stat. ``owner``: of an ephemeral one."""
+    """Make a znode; the answer is its path and Stat. ``owner``: the session it goes with, or 0."""
 
     path: str
     data: bytes = b""
+    ephemeral: bool = False
     owner: int = 0
     sequential: bool = False
 

@@ -1,0 +1,206 @@
+"""Broken machines: each is the real one with one mistake that somebody would make.
+
+An exploration that does not break every one of them is worth nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+
+from attrs import evolve
+
+from zkelect.core import events as ev
+from zkelect.core import joining, leading, leaving, machine, moves, reconnecting, waiting
+from zkelect.core.events import Effect, Event, Reason
+from zkelect.core.state import Phase, State, Step
+
+__all__ = ["CONTROLS", "Control", "broken"]
+
+Function = Callable[..., Any]
+
+
+class Control(NamedTuple):
+    """A broken machine.
+
+    :ivar promise: what it breaks first. :ivar mistakes: what is right, and what is wrong instead.
+    :ivar candidates: so many it takes to show.
+    """
+
+    promise: str
+    mistakes: tuple[tuple[Function, Function], ...]
+    candidates: int = 2
+
+
+@contextmanager
+def broken(control: Control) -> Iterator[None]:
+    """Put wrong functions in the place of right ones, wherever the core uses them."""
+    for right, wrong in control.mistakes:
+        _replace(right, wrong)
+    try:
+        yield
+    finally:
+        for right, wrong in control.mistakes:
+            _replace(wrong, right)
+
+
+def _replace(old: Function, new: Function) -> None:
+    for name, module in sys.modules.items():
+        if name.startswith("zkelect.core."):
+            for key, value in list(vars(module).items()):
+                if value is old:
+                    setattr(module, key, new)
+    for kind, row in machine.TABLE.items():
+        machine.TABLE[kind] = tuple(new if handler is old else handler for handler in row)
+
+
+_inspect: Final = joining.inspect
+_grant: Final = moves.grant
+_recover: Final = moves.recover
+_depose: Final = moves.depose
+_let_go: Final = leaving.let_go
+_open_session: Final = reconnecting.open_session
+
+# --- the mistakes --------------------------------------------------------------------------
+
+
+def adopt_whatever_is_found(s: State, event: ev.Watched) -> Step:
+    """After a lost reply: whoever owns it, it has our uuid."""
+    return _inspect(s, evolve(event, owner=s.session_id))
+
+
+def take_every_answer(s: State, event: ev.Answer) -> Step:
+    """No stamps."""
+    return machine._look_up(s, event)
+
+
+def grant_without_lease(s: State, event: Event) -> Step:
+    return _grant(s, evolve(event, leased=True))
+
+
+def look_without_barrier(s: State) -> Step:
+    s, _ = _recover(s)
+    return s, (ev.ReadRoll(stamp=s.stamp),)
+
+
+def create_again_blindly(s: State) -> Step:
+    return moves.stand(s)
+
+
+def pay_no_heed_to_the_own_znode(s: State, _: ev.Vanished) -> Step:
+    return s, ()
+
+
+def lead_when_the_nearest_is_gone(s: State, event: ev.Vanished) -> Step:
+    if s.is_own(event.node):
+        return moves.stand(s)
+    if not s.ahead or s.ahead[-1].node != event.node:
+        return s, ()
+    return moves.grant(evolve(s, ahead=()), event)
+
+
+def lead_whoever_is_gone(s: State, event: ev.Vanished) -> Step:
+    return moves.grant(evolve(s, ahead=()), event)
+
+
+def withdraw_under_the_body(s: State) -> tuple[Effect, ...]:
+    if s.node is None:
+        return ()
+    return (ev.Withdraw(stamp=s.stamp, node=s.node.node, reason=s.reason),)
+
+
+def give_no_grace(s: State, reason: Reason) -> Step:
+    s, effects = _depose(s, reason)
+    s, more = moves.go(evolve(s, released=True))
+    return s, (*effects, *more)
+
+
+def forget_the_znode(s: State) -> Step:
+    """On cancel: it will expire some day."""
+    return moves.finish_if_left(evolve(s, phase=Phase.LEAVING, node=None, sent=False))
+
+
+def say_so_before_it_is_gone(s: State) -> Step:
+    finish = ev.Finish(stamp=s.stamp, campaign=s.campaign)
+    if s.term is not None or s.node is not None:
+        return s, ()
+    return evolve(s, phase=Phase.IDLE, again=None, sent=False, doomed=frozenset()), (finish,)
+
+
+def take_a_new_session_for_the_old(s: State, event: ev.SessionOpened) -> Step:
+    return reconnecting.open_session(s, event)
+
+
+def keep_the_znode_of_the_old_session(s: State, _: ev.SessionExpired) -> Step:
+    return evolve(s, session_id=None, connected=False), ()
+
+
+def ask_without_a_link(state: State, event: Event) -> Step:
+    return machine._react(state, event)
+
+
+def trust_the_old_watches(s: State, _: ev.SessionResumed) -> Step:
+    return evolve(s, connected=True), ()
+
+
+def let_a_late_roll_undo_the_grant(s: State, event: ev.Rolled) -> Step:
+    return waiting.roll_waiting(s, event)
+
+
+def say_nothing_of_the_expiry(s: State, _: ev.SessionExpired) -> Step:
+    return evolve(moves.forget_session(s), phase=Phase.LEAVING), ()
+
+
+def end_a_term_twice(s: State, event: Event) -> Step:
+    s, effects = _let_go(s, event)
+    return s, (ev.Void(stamp=s.stamp, reason=Reason.RESIGNED), *effects)
+
+
+def keep_the_uuid(s: State, event: ev.SessionOpened) -> Step:
+    """One for each campaign, whatever the session."""
+    return _open_session(s, evolve(event, uuid=s.uuid or event.uuid))
+
+
+# --- all of them ---------------------------------------------------------------------------
+
+
+CONTROLS: Final = {
+    "adopt_whatever_is_found": Control(
+        "?",
+        (
+            (joining.inspect, adopt_whatever_is_found),
+            (reconnecting.open_session, keep_the_uuid),
+        ),
+    ),
+    "keep_the_uuid": Control("?", ((reconnecting.open_session, keep_the_uuid),)),
+    "take_every_answer": Control("?", ((machine._stale, take_every_answer),)),
+    "grant_without_lease": Control("?", ((moves.grant, grant_without_lease),)),
+    "look_without_barrier": Control("?", ((moves.recover, look_without_barrier),)),
+    "create_again_blindly": Control("?", ((moves.recover, create_again_blindly),)),
+    "pay_no_heed_to_the_own_znode": Control("?", ((leading.evict, pay_no_heed_to_the_own_znode),)),
+    "lead_when_the_nearest_is_gone": Control(
+        "?", ((waiting.walk, lead_when_the_nearest_is_gone),), 3
+    ),
+    "lead_whoever_is_gone": Control("?", ((waiting.walk, lead_whoever_is_gone),)),
+    "withdraw_under_the_body": Control("?", ((moves.withdrawal, withdraw_under_the_body),)),
+    "give_no_grace": Control("?", ((moves.depose, give_no_grace),)),
+    "forget_the_znode": Control("?", ((moves.leave, forget_the_znode),)),
+    "say_so_before_it_is_gone": Control("?", ((moves.finish_if_left, say_so_before_it_is_gone),)),
+    "take_a_new_session_for_the_old": Control(
+        "?", ((machine._swap, take_a_new_session_for_the_old),)
+    ),
+    "keep_the_znode_of_the_old_session": Control(
+        "?", ((reconnecting.expire_candidate, keep_the_znode_of_the_old_session),)
+    ),
+    "ask_without_a_link": Control("?", ((machine.step, ask_without_a_link),)),
+    "trust_the_old_watches": Control("?", ((reconnecting.resume_watching, trust_the_old_watches),)),
+    "let_a_late_roll_undo_the_grant": Control(
+        "?", ((leading.roll_leading, let_a_late_roll_undo_the_grant),)
+    ),
+    "say_nothing_of_the_expiry": Control(
+        "?", ((reconnecting.expire_leader, say_nothing_of_the_expiry),)
+    ),
+    "end_a_term_twice": Control("?", ((leaving.let_go, end_a_term_twice),)),
+}

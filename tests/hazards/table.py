@@ -1,0 +1,127 @@
+"""The table: each case with its tests, and with what makes one of them fail."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+from mutants.patches import ROOT, Patch, read_all
+
+__all__ = ["Case", "hazards_of", "main", "named_tests", "read_cases"]
+
+_NUMBER: Final = re.compile(r"(?:^test|(?<=h\d\d))_h(\d\d)(?=_)")
+_LEVELS: Final = (
+    ("integration/chaos", "ensemble"),
+    ("integration/proxy", "proxy"),
+    ("integration", "integration"),
+    ("tests/test_stories.py", "story"),
+    ("tests", "unit"),
+)
+
+
+@attrs.frozen(kw_only=True)
+class Case:
+    """One case of the catalogue.
+
+    :ivar part: which part of the work shows it. :ivar due: it must be shown by now.
+    :ivar tests: by node id. :ivar mutants: that make one of them fail. :ivar controls: that
+        break the rule on purpose.
+    """
+
+    number: str
+    what: str
+    part: int
+    due: bool
+    tests: tuple[str, ...]
+    mutants: tuple[str, ...]
+    controls: tuple[str, ...]
+
+    @property
+    def problem(self) -> str | None:
+        """What it lacks, None when it is shown, or not due yet."""
+        if not self.due:
+            return None
+        if not self.tests:
+            return "no test"
+        return None if self.mutants or self.controls else "nothing shows that its test can fail"
+
+
+def hazards_of(test: str) -> list[str]:
+    """Return the cases that a test is named after: test_h05_h06_… names two."""
+    name = test.rpartition("::")[2].partition("[")[0]
+    return [f"H{number}" for number in _NUMBER.findall(name)]
+
+
+def named_tests(*folders: str) -> Iterator[str]:
+    """Return the node ids of all tests in these folders, without importing one."""
+    for folder in folders:
+        for file in sorted((ROOT / folder).rglob("test_*.py")):
+            tree = ast.parse(file.read_text("utf-8"))
+            for node in ast.walk(tree):
+                if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                    yield f"{file.relative_to(ROOT).as_posix()}::{node.name}"
+
+
+def read_cases() -> list[Case]:
+    """Bring together the catalogue, the tests and the mutants."""
+    catalogue: dict[str, Any] = tomllib.loads(
+        Path(__file__).with_name("cases.toml").read_text("utf-8")
+    )
+    tests, patches = list(named_tests("tests", "integration")), read_all()
+    return [
+        Case(
+            number=number,
+            what=told["what"],
+            part=told["part"],
+            due=told["part"] in catalogue["closed"],
+            tests=tuple(test for test in tests if number in hazards_of(test)),
+            mutants=tuple(patch.name for patch in patches if number in _proven(patch)),
+            controls=tuple(told.get("controls", ())),
+        )
+        for number, told in catalogue["cases"].items()
+    ]
+
+
+def _proven(patch: Patch) -> set[str]:
+    """A mutant proves that the tests it names can fail, and no others."""
+    return {number for test in patch.tests for number in hazards_of(test)}
+
+
+def level_of(test: str) -> str:
+    return next(level for folder, level in _LEVELS if test.startswith(folder))
+
+
+def main() -> int:
+    """Print the table; return the exit status."""
+    cases = read_cases()
+    for case in cases:
+        print("\n".join(_rows(case)))
+    problems = [f"{case.number}: {case.problem}" for case in cases if case.problem]
+    due = sum(case.due for case in cases)
+    print(f"{due - len(problems)} of {due} cases that are due are shown and proven")
+    print(*problems, sep="\n", file=sys.stderr)
+    return 1 if problems else 0
+
+
+def _rows(case: Case) -> Iterator[str]:
+    yield f"{case.number}  {case.what}"
+    for test in case.tests:
+        yield f"     {level_of(test):11} {test}"
+    if case.mutants or case.controls:
+        yield f"     fails with  {', '.join((*case.mutants, *case.controls))}"
+    if case.problem:
+        yield f"     LACKS       {case.problem}"
+    elif not case.due:
+        yield f"     part {case.part}"
+
+
+def unknown(tests: Sequence[str]) -> list[str]:
+    """Return the numbers that tests are named after and the catalogue does not have."""
+    known = {case.number for case in read_cases()}
+    return sorted({number for test in tests for number in hazards_of(test)} - known)
