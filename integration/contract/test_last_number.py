@@ -94,8 +94,10 @@ def test_h34_nobody_is_elected_on_the_last_number_and_nothing_is_left(
     eventually: Callable[[Callable[[], object], str], None],
 ) -> None:
     number(made())
-    (server,) = worn.hosts or ()
-    with zkelect.connect(f"{server[0]}:{server[1]}", session_timeout=SESSION_TIMEOUT) as session:
+    assert worn.hosts is not None
+    with zkelect.connect(
+        "{}:{}".format(*worn.hosts[0]), session_timeout=SESSION_TIMEOUT
+    ) as session:
         election = zkelect.Election(session, PATH, name="a")
         with pytest.raises(zkelect.SequenceExhausted), election.campaign(timeout=10.0):
             pytest.fail("elected on the last number")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import pytest
+
 import zkelect
 from zkelect.testing import Forwarder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Campaign
+    from conftest import Actor, Campaign, Operator
     from kazoo.client import KazooClient
 
     from zkelect.testing import LocalEnsemble
@@ -60,3 +62,33 @@ def test_a_flapping_link_does_not_end_the_term_of_an_adopted_client(
         link.drop()
         assert link.wait_for(lambda: link.replies["multi"] > before + 4)
         assert leadership.check() == leadership.token
+
+
+@pytest.mark.parametrize("moment", ["while its create is under way", "while it waits"])
+def test_h38_a_session_closed_on_a_dead_link_leaves_nothing_behind_once_it_heals(
+    moment: str,
+    adopted: Callable[..., tuple[KazooClient, zkelect.Session]],
+    cast: Callable[..., Actor],
+    campaign: Callable[..., Campaign],
+    operator: Operator,
+    zookeeper: LocalEnsemble,
+    path: str,
+    eventually: Callable[[Callable[[], object], str], None],
+) -> None:
+    """The client's session lives on, and an orphan with it: it would lead the queue for ever."""
+    leadership = cast("A").lead()
+    with Forwarder(zookeeper.hosts) as link:
+        client, session = adopted(link.hosts, tick_time=0.2)
+        election = zkelect.Election(session, path)
+        if moment == "while it waits":
+            campaign(election)
+            eventually(lambda: election.phase is zkelect.Phase.WAITING, "it waits")
+            link.cut("replies")
+        else:
+            link.cut("replies")
+            campaign(election)
+        eventually(lambda: len(operator.nodes(path)) == 2, "its candidate is there")
+        session.close()
+        link.heal()
+        eventually(lambda: operator.nodes(path) == [leadership.node], "nothing of ours is left")
+        assert client.connected

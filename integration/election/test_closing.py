@@ -50,6 +50,7 @@ def test_h38_close_while_the_answer_to_a_create_is_under_way(
     assert a.forwarder.wait_for(lambda: a.forwarder.requests["create2"] > creates)
     eventually(lambda: operator.nodes(path), "the candidate was created")
     closes(a.session)
+    a.forwarder.heal()
     assert isinstance(standing.elected.exception(T), zkelect.SessionClosed)
     eventually(lambda: not operator.nodes(path), "nothing is left")
 
