@@ -503,8 +503,8 @@ def test_an_error_that_tells_nothing_of_a_create_makes_one_znode(
 ) -> None:
     a, proxy = behind("A")
     proxy.fail("create", error, path=f"{path}/*", done=done)
-    leadership = a.lead()
-    assert operator.nodes(path) == [leadership.node]
+    with a.election.campaign(timeout=WITHIN) as leadership:
+        assert operator.nodes(path) == [leadership.node]
     assert created(proxy, path) == 1
 
 

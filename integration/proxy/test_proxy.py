@@ -8,7 +8,7 @@ import struct
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -64,6 +64,32 @@ class States:
         with self._changed:
             self.told.append(state)
             self._changed.notify_all()
+
+
+def request(xid: int, asked: Any) -> bytes:
+    return framed(struct.pack("!ii", xid, asked.type) + bytes(asked.serialize()))
+
+
+def reply(xid: int) -> bytes:
+    return framed(struct.pack("!iqi", xid, 0, 0))
+
+
+def framed(body: bytes) -> bytes:
+    return struct.pack("!i", len(body)) + body
+
+
+def dial(hosts: str) -> socket.socket:
+    host, _, port = hosts.partition(":")
+    return socket.create_connection((host, int(port)), WITHIN)
+
+
+def frame(connection: socket.socket) -> bytes:
+    (length,) = struct.unpack("!i", connection.recv(4, socket.MSG_WAITALL))
+    return connection.recv(length, socket.MSG_WAITALL)
+
+
+def xid_of(connection: socket.socket) -> int:
+    return wire.decode_reply_header(frame(connection)).xid
 
 
 @pytest.fixture
@@ -146,6 +172,59 @@ def test_what_came_before_a_lost_reply_arrives(proxy: FaultProxy, node: str) -> 
                 each.get(timeout=WITHIN)
 
 
+# --- to the byte, before a server that is none -----------------------------------------------
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[FaultProxy, socket.socket, socket.socket]]:
+    """A proxy, a client's end and a server's end, the handshake over."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        FaultProxy(f"127.0.0.1:{listener.getsockname()[1]}") as proxy,
+        dial(proxy.hosts) as ours,
+        listener.accept()[0] as theirs,
+    ):
+        theirs.settimeout(WITHIN)
+        ours.sendall(wire.encode_connect_request(timeout=4.0))
+        frame(theirs)
+        theirs.sendall(framed(struct.pack("!iiqi", 0, 4000, 7, 16) + bytes(17)))
+        frame(ours)
+        yield proxy, ours, theirs
+
+
+def test_a_cut_ends_both_sides_behind_what_came_before(
+    ends: tuple[FaultProxy, socket.socket, socket.socket],
+) -> None:
+    proxy, ours, theirs = ends
+    proxy.drop_reply("getData", nth=2)
+    for xid in (1, 2, 3):
+        ours.sendall(request(xid, GetData("/", None)))
+        frame(theirs)
+    theirs.sendall(b"".join(map(reply, (1, 2, 3))))
+    assert xid_of(ours) == 1
+    for end in (ours, theirs):
+        with suppress(ConnectionResetError):  # something may have been on its way
+            assert end.recv(1) == b""
+
+
+def test_a_link_that_hangs_is_silent_both_ways_and_stays_open(
+    ends: tuple[FaultProxy, socket.socket, socket.socket],
+) -> None:
+    proxy, ours, theirs = ends
+    hung = proxy.drop_request("getData", then="hang")
+    ours.sendall(request(1, GetData("/", None)))
+    assert hung.wait(WITHIN)
+    theirs.sendall(reply(wire.PING_XID))
+    assert proxy.wait_for(lambda: proxy.log[-1].name == "ping", timeout=WITHIN)
+    assert not proxy.log[-1].passed
+    theirs.close()
+    proxy.accept()  # goes through the proxy's thread once more
+    assert not select.select([ours], [], [], 0)[0]
+    proxy.heal()
+    with pytest.raises(ConnectionResetError):
+        ours.recv(1)
+
+
 # --- delays ----------------------------------------------------------------------------------
 
 
@@ -165,28 +244,13 @@ def test_a_delayed_reply_is_done_and_told_when_it_is_released(
         assert [xid_of(connection), xid_of(connection)] == [1, 2]
 
 
-def request(xid: int, asked: Any) -> bytes:
-    body = struct.pack("!ii", xid, asked.type) + bytes(asked.serialize())
-    return struct.pack("!i", len(body)) + body
-
-
 @contextmanager
 def session(hosts: str) -> Iterator[socket.socket]:
     """A connection whose bytes can be looked at, with a session of its own."""
-    host, _, port = hosts.partition(":")
-    with socket.create_connection((host, int(port)), WITHIN) as connection:
+    with dial(hosts) as connection:
         connection.sendall(wire.encode_connect_request(timeout=4.0))
         assert not wire.decode_connect_response(frame(connection)).expired
         yield connection
-
-
-def frame(connection: socket.socket) -> bytes:
-    (length,) = struct.unpack("!i", connection.recv(4, socket.MSG_WAITALL))
-    return connection.recv(length, socket.MSG_WAITALL)
-
-
-def xid_of(connection: socket.socket) -> int:
-    return wire.decode_reply_header(frame(connection)).xid
 
 
 def test_a_delayed_request_is_not_done_until_it_is_released(

@@ -280,5 +280,6 @@ def test_watches_and_answers_do_not_pile_up(world: Memory) -> None:
         ask(world, session, create(path), get(path, Ear().watch))
         assert not isinstance(ask(world, session, put(path, b"1")), Failure)
         world.fake.delete(path)
+        assert ask(world, session, get(path, Ear().watch)).fault is Fault.NO_NODE
     assert world.fake.servers[0].watches == {}
     assert world.fake.steps == []

@@ -405,7 +405,7 @@ def test_whatever_happens(capsys: pytest.CaptureFixture[str]) -> None:
     Model.fired.clear()
     Model.seen.clear()
     run_state_machine_as_test(
-        Model, settings=settings(max_examples=200, stateful_step_count=50, print_blob=True)
+        Model, settings=settings(max_examples=100, stateful_step_count=50, print_blob=True)
     )
     with capsys.disabled():
         print(f"\n{sum(Model.fired.values())} rules fired:")

@@ -78,6 +78,9 @@ class Link:
     def stop(self, *, release: bool, timeout: float) -> None:
         """End it. ``release``: close the session now, instead of letting it expire."""
 
+    def leave(self) -> None:
+        """Hear no more of a client that goes on without us."""
+
     def abandon(self) -> None:
         """In a forked child: leave the parent's client alone."""
 
@@ -190,7 +193,7 @@ class AdoptedLink(Link):
         self._listen = listen
         super().start(listen)
 
-    def stop(self, *, release: bool, timeout: float) -> None:
+    def leave(self) -> None:
         """Stop listening; the client goes on."""
         with contextlib.suppress(KeyError):
             self.client.remove_listener(self._listen)

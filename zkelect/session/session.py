@@ -206,6 +206,7 @@ class Session:
             self.lease.void()
             self._ticker.stop()
             release = idle and self.connected
+            self._leave_if_done()
         self.link.stop(release=release, timeout=_CLOSE_TIMEOUT if timeout is None else timeout)
         self._ticker.join(patience)
         self.pool.close()
@@ -296,8 +297,14 @@ class Session:
                 self._suspend()
             else:
                 self._lose()
+            self._leave_if_done()
             self.changed.notify_all()
             self._ticker.kick()
+
+    def _leave_if_done(self) -> None:
+        """An adopted client keeps our znodes alive: listen until the last one is deleted."""
+        if self._closed and self._all_left():
+            self.link.leave()
 
     def _welcome(self) -> None:
         observed = self._observed
@@ -388,7 +395,8 @@ class Session:
         )
 
     def _all_left(self) -> bool:
-        return all(driver.machine.state.node is None for driver in self.roster.standing)
+        states = [driver.machine.state for driver in self.roster.standing]
+        return not any(state.node or state.sent or state.doomed for state in states)
 
     def forked(self) -> None:
         """In a forked child: everything here is the parent's."""
