@@ -25,7 +25,7 @@ from zkelect.session import wire
 from zkelect.testing import proxy_frames, proxy_memory
 from zkelect.testing.conversation import REPLIES, REQUESTS, Conversation, Direction, Message
 from zkelect.testing.journal import Frame, Journal
-from zkelect.testing.jute import pack_text, paths_in, read_event
+from zkelect.testing.jute import kind_of_event, pack_text, paths_in
 from zkelect.testing.proxy import FaultProxy
 from zkelect.testing.proxy_command import COMMANDS, shown
 from zkelect.testing.proxy_faults import Delay, Drop, Fail, Rewrite, Swallow, Tear
@@ -173,6 +173,28 @@ def test_a_frame_that_makes_no_sense_has_no_paths_and_passes(body: bytes, opcode
     answer = reply(1, body)
     room.script.shifts.append(Shift("/e", 1))
     assert sent(room.answer(answer), REPLIES)
+
+
+@given(st.binary(max_size=40), st.booleans(), st.booleans())
+def test_no_frame_stops_the_proxy(body: bytes, greeted: bool, isolated: bool) -> None:
+    """Whatever a peer sends, others go through the same thread."""
+    kinds = frozenset({"connect", "event", "getData"})
+    pattern = Pattern(direction=REPLIES, names=kinds, also=lambda m: bool(kind_of_event(m.frame)))
+    resumed = Pattern(direction=REQUESTS, names=kinds, also=proxy_frames.resumes)
+    welcome = partial(proxy_frames.rewritten_welcome, timeout=1.0)
+    faults = ((pattern, welcome), (resumed, proxy_frames.new_session_request))
+    rules = [
+        Rule("rule", each, Rewrite(make), 1, None, threading.Condition(), lambda: None)
+        for each, make in faults
+    ]
+    script = Script(rules=rules, shifts=[Shift("/e", 1)])
+    tap = FaultTap(set(), Journal(), script)
+    if greeted:
+        tap.take(REQUESTS, wire.encode_connect_request(timeout=4.0))
+        tap.take(REPLIES, WELCOME)
+    script.isolated = isolated
+    for direction in (REQUESTS, REPLIES):
+        tap.take(direction, framed(body))
 
 
 def test_names_stand_for_what_people_mean() -> None:
@@ -435,8 +457,8 @@ def isolated() -> Room:
 def test_an_isolated_server_answers_pings_and_old_reads_and_swallows_writes() -> None:
     room = isolated()
     ping = framed(struct.pack("!ii", wire.PING_XID, 11))
-    assert room.ask(ping) == [Send(REPLIES, reply(wire.PING_XID, zxid=0))]
     assert room.ask(request(2, get("/e"))) == [Send(REPLIES, reply(2, b"old"))]
+    assert room.ask(ping) == [Send(REPLIES, reply(wire.PING_XID, zxid=0))]
     assert room.ask(request(3, multi(kz.CheckVersion("/e", -1)))) == []
     assert room.ask(request(4, get("/e"))) == []  # behind what was never answered
     assert room.ask(ping) == [Send(REPLIES, reply(wire.PING_XID, zxid=0))]
@@ -514,7 +536,7 @@ def test_a_shift_and_its_way_back_cancel(number: int, by: int) -> None:
     there = event(2, f"/e/u__lock__{number:010d}")
     (message,) = answered(there)
     seen = shift.apply(message)
-    path = read_event(seen.frame).path
+    path = paths_in(seen)[0]
     (asked,) = requested(get(path))
     assert paths_in(shift.apply(asked)) == (f"/e/u__lock__{number:010d}",)
 

@@ -275,9 +275,10 @@ def test_requests_alone_are_cut(proxy: FaultProxy, operator: Any, node: str) -> 
         kazoo.get(node, watch=lambda _: seen.set())
         proxy.cut("requests")
         kazoo.set_async(node, b"never")
-        operator.kazoo.set(node, b"second")
+        assert proxy.wait_for(lambda: proxy.log[-1].name == "setData", timeout=WITHIN)
+        assert not proxy.log[-1].passed
+        operator.kazoo.set(node, b"second", version=0)
         assert seen.wait(WITHIN)  # events still come
-        assert operator.kazoo.get(node)[0] == b"second"
         proxy.heal()
 
 

@@ -475,7 +475,9 @@ def elections_walk_down_the_queue_as_those_ahead_go(world: World) -> None:
         world.quiet()
         assert c.terms == []
         a.leave()
+        began = c.session.now()
         world.until(lambda: c.terms, "c is elected")
+        assert c.session.now() - began < 3 * SESSION_TIMEOUT  # not by the slow re-read
         assert roll(world, c.session) == [own]
 
 

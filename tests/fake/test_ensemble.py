@@ -90,7 +90,7 @@ def test_the_nth_reply_or_request_is_lost_with_its_connection(
     session, answers = fake.connect(), list[Any]()
     getattr(fake, f"lose_{lost}")(session, "create", nth=2)
     send_all(session, answers, *(create(f"{PATH}/{n}") for n in range(4)))
-    fake.advance(1.0)
+    fake.advance(0.1)
     assert answers[0] == f"{PATH}/0"
     assert [answer.fault for answer in answers[1:]] == [Fault.UNKNOWN] * 3
     # What was sent behind a lost reply was done all the same; behind a lost request, nothing.

@@ -8,15 +8,13 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final
 
-import attrs
-
 from zkelect.session import wire
 from zkelect.testing.conversation import REQUESTS, Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["EVENTS", "Event", "pack_text", "paths_in", "read_event", "replace_texts"]
+__all__ = ["EVENTS", "kind_of_event", "pack_text", "paths_in", "replace_texts"]
 
 _INT: Final = struct.Struct("!i")
 _REQUEST_HEADER: Final = 8
@@ -62,22 +60,13 @@ class _Cursor:
             raise wire.MalformedFrame("a frame ends before its body does", self.frame)
 
 
-@attrs.frozen
-class Event:
-    """What a watch event says: the kind of change, and of which path."""
-
-    kind: str
-    path: str
-
-
-def read_event(frame: bytes) -> Event:
-    """Read a watch event; its kind is created, deleted, changed, child or none.
-
-    :raises MalformedFrame: it is none.
-    """
-    cursor = _Cursor(frame, _REPLY_HEADER)
-    kind, _state = cursor.integer(), cursor.integer()
-    return Event(_EVENTS.get(kind, f"kind {kind}"), _text(frame, cursor.text()))
+def kind_of_event(frame: bytes) -> str:
+    """Tell a watch event's kind: created, deleted, changed, child or none; or what it is."""
+    try:
+        kind = _Cursor(frame, _REPLY_HEADER).integer()
+    except wire.MalformedFrame:
+        return "malformed"
+    return _EVENTS.get(kind, f"kind {kind}")
 
 
 def paths_in(message: Message) -> tuple[str, ...]:

@@ -81,8 +81,8 @@ class FaultProxy(Relay):
         """Listen on a free port for each server.
 
         :param hosts: a connection string, such as ``zookeeper.hosts``; a chroot is passed on.
-        :param told: called with each frame, on the proxy's thread: it must not wait, nor
-            call the proxy.
+        :param told: called with each frame, on the proxy's thread: it must not wait, raise,
+            nor call the proxy.
         :raises InvalidArgument: not a connection string.
         """
         parsed = connection_string.parse(hosts)
@@ -112,23 +112,11 @@ class FaultProxy(Relay):
 
     # --- losing frames ----------------------------------------------------------------------
 
-    def drop_request(
-        self,
-        name: str,
-        *,
-        then: Then = "cut",
-        **when: Unpack[When],
-    ) -> Rule:
+    def drop_request(self, name: str, *, then: Then = "cut", **when: Unpack[When]) -> Rule:
         """Lose a request: the server never sees it."""
         return self._add("drop_request", REQUESTS, name, Drop(then), **when)
 
-    def drop_reply(
-        self,
-        name: str,
-        *,
-        then: Then = "cut",
-        **when: Unpack[When],
-    ) -> Rule:
+    def drop_reply(self, name: str, *, then: Then = "cut", **when: Unpack[When]) -> Rule:
         """Lose a reply: the server has done it, and the client does not know."""
         return self._add("drop_reply", REPLIES, name, Drop(then), **when)
 
@@ -157,11 +145,7 @@ class FaultProxy(Relay):
         """Lose the connection in the middle of a reply, after ``size`` bytes of its frame."""
         return self._add("tear_reply", REPLIES, name, Tear(size, then), **when)
 
-    def swallow_event(
-        self,
-        kind: str | None = None,
-        **when: Unpack[When],
-    ) -> Rule:
+    def swallow_event(self, kind: str | None = None, **when: Unpack[When]) -> Rule:
         """Lose a watch event and nothing else: nobody waits for its number.
 
         :param kind: ``created``, ``deleted``, ``changed`` or ``child``; None: any.
@@ -170,7 +154,7 @@ class FaultProxy(Relay):
             raise InvalidArgument("kind", kind, f"one of {', '.join(jute.EVENTS)}, or None")
 
         def meant(message: Message) -> bool:
-            return kind in (None, jute.read_event(message.frame).kind)
+            return kind in (None, jute.kind_of_event(message.frame))
 
         method = "swallow_event" if kind is None else f"swallow_event kind={kind}"
         return self._add(method, REPLIES, "event", Swallow(), also=meant, **when)

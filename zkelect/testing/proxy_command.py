@@ -6,6 +6,7 @@ import argparse
 import shlex
 import sys
 import threading
+from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
@@ -97,7 +98,8 @@ class _Console:
         return rules[int(number)]
 
     def _show(self, frame: Frame) -> None:
-        print(shown(frame, frame.at - self._began), flush=True)
+        with suppress(BrokenPipeError):  # nobody reads any more; the proxy goes on
+            print(shown(frame, frame.at - self._began), flush=True)
 
 
 def main(arguments: Sequence[str] | None = None, stdin: TextIO | None = None) -> int:

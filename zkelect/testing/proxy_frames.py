@@ -60,7 +60,7 @@ _REQUEST_HEADER: Final = struct.Struct("!ii")
 _REPLY_HEADER: Final = struct.Struct("!iqi")
 _CONNECT_REQUEST: Final = struct.Struct("!iqiqi16s")
 _EXISTS: Final = 3
-_BEFORE_PASSWORD: Final = 16
+_BEFORE_SESSION: Final = 16
 _WATCHING_READS: Final = frozenset({"exists", "getData", "getChildren", "getChildren2"})
 
 
@@ -80,8 +80,8 @@ def error_code(error: int | str) -> int:
 
 def resumed_session(message: Message) -> int:
     """Return which session a connect request wants to go on with, 0 for a new one."""
-    (session_id,) = struct.unpack_from("!q", message.frame, _BEFORE_PASSWORD)
-    return int(session_id)
+    field = message.frame[_BEFORE_SESSION : _BEFORE_SESSION + 8]
+    return int.from_bytes(field, "big", signed=True)
 
 
 def resumes(message: Message) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Final
 
 from zkelect.session import wire
@@ -33,8 +34,9 @@ class Memory:
         if message.direction != REPLIES:
             return
         if message.name == "connect":
-            welcome = wire.decode_connect_response(message.frame)
-            self._welcomes[welcome.session_id] = message.data
+            with contextlib.suppress(wire.MalformedFrame):  # the client will tell
+                welcome = wire.decode_connect_response(message.frame)
+                self._welcomes[welcome.session_id] = message.data
         elif message.request is not None and message.name in READS:
             question = question_of(message.request)
             self.answers.pop(question, None)
