@@ -19,14 +19,13 @@ from functools import partial
 from posixpath import dirname
 from typing import TYPE_CHECKING, Any, Final
 
-import attrs
-
 from zkelect.session import wire
 from zkelect.session.handler import ObservedSocket
 from zkelect.session.link import reply_error
 from zkelect.testing.conversation import REPLIES, REQUESTS, Direction
+from zkelect.testing.fake_answers import Batch, Event, Pending, Result, Socket
 from zkelect.testing.fake_server import Connection, FakeServer, Handshake, News, Question, Reply
-from zkelect.testing.fake_tree import Check, Code, Create, Delete, Happened, Operation, Put, Refusal
+from zkelect.testing.fake_tree import Code, Create, Delete, Happened, Refusal
 
 if TYPE_CHECKING:
     from zkelect.session.handler import Observer
@@ -46,83 +45,6 @@ class State(StrEnum):
     CONNECTED = "CONNECTED"
     EXPIRED = "EXPIRED_SESSION"
     CLOSED = "CLOSED"
-
-
-@attrs.define(eq=False)
-class _Result:
-    """An answer to come, as kazoo hands it out. ``steps``: how often it is handed on."""
-
-    queue: Callable[[Callable[[], None]], None]
-    steps: int = 1
-    value: Any = None
-    exception: Exception | None = None
-    _ready: bool = False
-    _callback: Callable[[Any], None] | None = None
-
-    def rawlink(self, callback: Callable[[Any], None]) -> None:
-        self._callback = callback
-        if self._ready:
-            self._hand_on(self.steps)
-
-    def set(self, value: Any) -> None:
-        if isinstance(value, Refusal):
-            self.exception = reply_error(value.code)
-        else:
-            self.value = value
-        self._ready = True
-        if self._callback is not None:
-            self._hand_on(self.steps)
-
-    def _hand_on(self, steps: int) -> None:
-        last = self._callback if steps == 1 else lambda _: self._hand_on(steps - 1)
-        assert last is not None  # somebody waits for it
-        self.queue(partial(last, self))
-
-
-@attrs.define(eq=False)
-class _Pending:
-    question: Question
-    result: _Result
-    watcher: Any = None
-
-
-@attrs.frozen
-class _Event:
-    """A watch event as kazoo shows it."""
-
-    type: Happened
-    path: str | None
-
-
-@attrs.frozen
-class _Socket:
-    """What can be done to the client's socket by whoever observes it."""
-
-    client: FakeClient
-
-    def shutdown(self, how: int) -> None:
-        self.client.shut()
-
-
-class _Batch:
-    """kazoo's transaction request."""
-
-    def __init__(self, client: FakeClient) -> None:
-        self._client = client
-        self._operations: list[Operation] = []
-
-    def check(self, path: str, version: int) -> None:
-        self._operations.append(Check(path=path, version=version))
-
-    def set_data(self, path: str, value: bytes, version: int = -1) -> None:
-        self._operations.append(Put(path=path, data=value, version=version))
-
-    def delete(self, path: str, version: int = -1) -> None:
-        self._operations.append(Delete(path=path, version=version))
-
-    def commit_async(self) -> Any:
-        question = Question(name="multi", operations=tuple(self._operations))
-        return self._client.send(question)
 
 
 class FakeClient:
@@ -169,8 +91,8 @@ class FakeClient:
         self._granted = session_timeout
         self._dials = 0
         self._rested = -math.inf
-        self._unsent: deque[_Pending] = deque()
-        self._pending: deque[_Pending] = deque()
+        self._unsent: deque[Pending] = deque()
+        self._pending: deque[Pending] = deque()
         self._watchers: dict[str, set[Any]] = {}
         self._socket: ObservedSocket | None = None
         self._sending = threading.Lock()
@@ -212,13 +134,13 @@ class FakeClient:
         """Delete a znode."""
         return self.send(Question(name="delete", operations=(Delete(path=path, version=version),)))
 
-    def transaction(self) -> _Batch:
+    def transaction(self) -> Batch:
         """Begin a multi."""
-        return _Batch(self)
+        return Batch(self)
 
     def ensure_path_async(self, path: str, acl: Sequence[Any] | None = None) -> Any:
         """Look for a znode, and make it and all above it where missing: many requests."""
-        made = _Result(self.answers.append)
+        made = Result(self.answers.append)
 
         def created(result: Any) -> None:
             exists = result.exception is not None and isinstance(
@@ -245,7 +167,7 @@ class FakeClient:
 
     def send(self, question: Question, *, steps: int = 1, watcher: Any = None) -> Any:
         """Ask the server, now or as soon as there is one."""
-        pending = _Pending(question, _Result(self.answers.append, steps), watcher)
+        pending = Pending(question, Result(self.answers.append, steps), watcher)
         if self.state is State.CLOSED:
             pending.result.set(Refusal(Code.CONNECTION_LOSS))
         elif self.state is State.EXPIRED:
@@ -283,7 +205,7 @@ class FakeClient:
         self.dialled = self.sent = self.heard = self._clock.boottime()
         connection = Connection(server=server, faults=self._faults, swallows=set(self.swallows))
         self._socket = ObservedSocket(
-            _Socket(self),
+            Socket(self),
             number=self._dials,
             started=self._clock.boottime(),
             server=server.address,
@@ -305,7 +227,7 @@ class FakeClient:
                 self._take(message)
             case News(path=path, happened=happened):
                 self._observe(wire.WATCH_EVENT_XID, -1)
-                self._spread(_Event(happened, path), self._watchers.pop(path, set()))
+                self._spread(Event(happened, path), self._watchers.pop(path, set()))
 
     @property
     def due(self) -> float:
@@ -348,7 +270,7 @@ class FakeClient:
             self.listen("SUSPENDED")
             watchers = [watcher for heard in self._watchers.values() for watcher in heard]
             self._watchers.clear()
-            self._spread(_Event(Happened.NONE, None), watchers)
+            self._spread(Event(Happened.NONE, None), watchers)
 
     def hang_up(self) -> None:
         """Give the connection up; nobody is told."""
@@ -393,7 +315,7 @@ class FakeClient:
         self.session, self.last_zxid = None, 0
         watchers = [watcher for heard in self._watchers.values() for watcher in heard]
         self._watchers.clear()
-        self._spread(_Event(Happened.NONE, None), watchers)
+        self._spread(Event(Happened.NONE, None), watchers)
 
     def _take(self, reply: Reply) -> None:
         with self._sending:
@@ -409,7 +331,7 @@ class FakeClient:
         assert self._socket is not None  # something came through it
         self._observer.replied(self._socket, wire.ReplyHeader(xid=xid, zxid=zxid, error=error))
 
-    def _spread(self, event: _Event, watchers: Any) -> None:
+    def _spread(self, event: Event, watchers: Any) -> None:
         for watcher in watchers:
             self.events.append(partial(watcher, event))
 
@@ -429,7 +351,7 @@ class FakeClient:
         for pending in lost:
             pending.result.set(Refusal(code))
 
-    def _pass_on(self, result: Any, to: _Result, *, ignored: bool = False) -> None:
+    def _pass_on(self, result: Any, to: Result, *, ignored: bool = False) -> None:
         to.exception = None if ignored else result.exception
         to.set(True)
 
