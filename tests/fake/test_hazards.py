@@ -166,6 +166,26 @@ def test_h15_the_znode_stays_until_the_body_returns(world: Memory, fake: FakeEns
         assert candidates(fake) == []
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_h05_the_lease_counts_that_news_can_die_with_a_server(seed: int) -> None:
+    """A follower dies right after an answer: the ensemble's leader never hears who asked it."""
+    chance = random.Random(seed)
+    fake = FakeEnsemble(3, tick_time=2.0)
+    session = fake.connect(session_timeout=4.0, tick_time=2.0, server=1)
+    election = zkelect.Election(session, ELECTION.removeprefix(Memory.path))
+    election.start()
+    fake.advance(chance.uniform(2.0, 10.0))
+    session_id, _ = session.credentials()
+    assert election.phase is Phase.LEADING
+    fake.cut(session)
+    fake.servers[1].stop()
+    proven = session.lease.deadline
+    while fake.alive(session_id):
+        fake.elapse(0.01)
+    assert proven <= fake.clock.now
+    fake.close()
+
+
 # --- becoming leader ----------------------------------------------------------------------------
 
 
