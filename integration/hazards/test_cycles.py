@@ -86,6 +86,7 @@ def cycle_waiting(session: zkelect.Session, path: str) -> None:
     assert election.stop(timeout=30.0)
 
 
+@pytest.mark.timeout(900)  # ten thousand of them take two minutes and more
 def test_h43_campaigns_leave_nothing_behind(
     doomed: LocalEnsemble,
     campaign: Callable[..., Campaign],

@@ -401,6 +401,7 @@ class Model(RuleBasedStateMachine):
         self.seen["worlds healed with a leader"] += len(leading)
 
 
+@pytest.mark.timeout(600)  # when it fails, Hypothesis looks for the shortest way to it
 def test_whatever_happens(capsys: pytest.CaptureFixture[str]) -> None:
     Model.fired.clear()
     Model.seen.clear()

@@ -57,6 +57,8 @@ def test_there_are_enough_of_them() -> None:
     assert len(PATCHES) >= 30
     assert sum(patch.target.startswith(SESSION) for patch in PATCHES) >= 12
     assert len({patch.title for patch in PATCHES}) == len(PATCHES)
+    core = [patch for patch in PATCHES if patch.part == "core"]
+    assert 2 * sum("exploration" in patch.also for patch in core) >= len(core)
 
 
 def test_the_applier_refuses_what_is_not_there_or_there_twice(tmp_path: Path) -> None:

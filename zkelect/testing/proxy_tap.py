@@ -70,7 +70,7 @@ class FaultTap(Tap):
     def begin(self) -> bool:
         """A client has come: return whether the server hears of it."""
         self._look()
-        return super().begin() and not self._isolated
+        return super().begin()
 
     def admits(self, direction: Direction) -> bool:
         """Whether what comes now may pass, be it only the end."""
