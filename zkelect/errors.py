@@ -24,6 +24,7 @@ __all__ = [
     "AuthenticationFailed",
     "CampaignInProgress",
     "ConnectFailed",
+    "DomainTaken",
     "EnsembleWentBack",
     "FenceStateLost",
     "Fenced",
@@ -45,6 +46,7 @@ __all__ = [
     "TlsFailed",
     "TokenConflict",
     "Unclaimed",
+    "UnfitStore",
     "Unreachable",
     "ZkelectError",
 ]
@@ -143,6 +145,7 @@ class Refused(ZkelectError):
 
     :ivar store: which store. :ivar domain: the fenced domain.
     :ivar token: ours. :ivar mark: the highest token the store has seen, or None.
+    :ivar holder: the name of who claimed with it, empty when it is not known.
     """
 
     advice = ""
@@ -154,10 +157,13 @@ class Refused(ZkelectError):
         domain: str,
         token: Token | None = None,
         mark: Token | None = None,
+        holder: str = "",
         detail: str = "",
     ) -> None:
         self.store, self.domain, self.token, self.mark = store, domain, token, mark
-        held = f"; the mark is {mark}" if mark is not None else ""
+        self.holder = holder
+        whose = f" of {holder!r}" if holder else ""
+        held = f"; the mark is {mark}{whose}" if mark is not None else ""
         ours = f" refused {token}" if token is not None else ""
         why = f": {detail}" if detail else ""
         super().__init__(f"{store} [{domain}]{ours}{held}{why}. {self.advice}".strip())
@@ -179,8 +185,8 @@ class FenceStateLost(Refused):
     """The store forgot a mark it had confirmed: a failover or restore swallowed it."""
 
     advice = (
-        "The store was restored or failed over to an older state; check the data, "
-        "then claim again in a new term"
+        "The store was restored, failed over or emptied, so a higher mark may be lost, and data "
+        "with it; check the data, then claim in a new term with initialize=True"
     )
 
 
@@ -191,6 +197,18 @@ class LineageMismatch(Refused):
         "Tokens of two lineages cannot be compared. If the old ensemble is gone for good, "
         "an operator runs adopt"
     )
+
+
+class DomainTaken(Refused):
+    """The domain belongs to another election: one domain is one election on one store."""
+
+    advice = "Give each election a domain of its own"
+
+
+class UnfitStore(Refused):
+    """The store, as it is set up, cannot keep the promise; found by looking, at the claim."""
+
+    advice = "Nothing was claimed or written; change the setup"
 
 
 class TokenConflict(Refused):

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from stores.benches import marked
 
 from zkelect.errors import (
     FenceStateLost,
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from stores.conftest import FakeBearer, SqliteBench, Writer
+    from stores.bearers import FakeBearer
+    from stores.benches import SqliteBench
+    from stores.conftest import Writer
 
     from zkelect.stores.sqlite import Transaction
 
@@ -119,7 +122,7 @@ def test_two_domains_share_a_file(path: Path, fence: SqliteFence, bearer: MakeBe
     other = SqliteFence(path, domain="other")
     assert other.status() is None
     other.claim(bearer(9))
-    assert query(path, "select * from zkelect_fence order by domain") == [
+    assert query(path, "select domain, token from zkelect_fence order by domain") == [
         ("d", str(bearer(5).token)),
         ("other", str(bearer(9).token)),
     ]
@@ -205,7 +208,7 @@ def test_a_failure_at_any_step_of_a_claim_is_told_and_leaves_the_mark(
     fail(name, at)
     refusal_of_sqlite(fence, bearer(6))
     fail(name, "nothing more")
-    assert fence.status() == bearer(5).token
+    assert marked(fence) == bearer(5).token
     fence.claim(bearer(6))
 
 
@@ -275,7 +278,7 @@ def test_h53_what_would_leave_the_guard_is_refused(
         db.execute("insert into t values ('after')")
         assert rows_of_t(path) == []  # nothing was committed on the way
     assert rows_of_t(path) == ["before", "after"]
-    assert fence.status() == leader.token
+    assert marked(fence) == leader.token
 
 
 def test_h53_a_trigger_cannot_change_the_mark(
@@ -284,7 +287,7 @@ def test_h53_a_trigger_cannot_change_the_mark(
     query(path, "create trigger s after insert on t begin delete from zkelect_fence; end")
     with fence.transaction(leader) as db, pytest.raises(InvalidArgument):
         db.execute("insert into t values (1)")
-    assert fence.status() == leader.token
+    assert marked(fence) == leader.token
 
 
 def collide(db: Transaction) -> None:
@@ -511,7 +514,7 @@ def test_control_without_the_guard_the_same_check_finds_stale_writes(
 
 def assert_opens_clean(bench: SqliteBench) -> None:
     """Whole, and the mark never behind the data."""
-    mark = bench.fence().status()
+    mark = marked(bench.fence())
     assert query(bench.path, "pragma integrity_check") == [("ok",)]
     assert all(mark is not None and token <= mark for token in tokens_in(bench))
 

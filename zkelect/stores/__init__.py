@@ -10,12 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from zkelect.stores.mark import Mark
     from zkelect.stores.memory import MemoryFence
     from zkelect.stores.sqlite import SqliteFence
 
-__all__ = ["MemoryFence", "SqliteFence"]
+__all__ = ["Mark", "MemoryFence", "SqliteFence"]
 
-_MODULES: Final = {"MemoryFence": "memory", "SqliteFence": "sqlite"}
+_MODULES: Final = {"Mark": "mark", "MemoryFence": "memory", "SqliteFence": "sqlite"}
 
 
 def __getattr__(name: str) -> object:

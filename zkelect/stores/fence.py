@@ -7,13 +7,20 @@ while the mark is its own token. So once a successor has claimed, nothing of an 
 passes, whatever its clock says (M. Kleppmann, "How to do distributed locking", 2016).
 
 The *floor* is the highest mark that this process has seen the store confirm. A mark behind
-it means that the store forgot: a restore, or a fail-over to an older replica.
+it means that the store forgot: a restore, or a fail-over to an older replica. Where a server
+has an identity (its *origin*), it is kept with the mark: on another server the mark may be
+an old one, whatever it says, and a claim there is refused unless the claimant says, by
+``initialize=True``, that the data have been looked at. A *volatile* store can come back empty,
+so that a missing mark is such a case too.
 
 The table; the first row that fits decides:
 
     the mark is …                            a claim             a guarded write
+    of another election                      DomainTaken         DomainTaken
     of another lineage                       LineageMismatch     LineageMismatch
     in the token's place, of another holder  TokenConflict       TokenConflict
+    lost, and the claim does not initialize  FenceStateLost      FenceStateLost
+    of another server, but the token itself  FenceStateLost      FenceStateLost
     behind the floor, the token above it     becomes the token   FenceStateLost
     behind the floor                         FenceStateLost      FenceStateLost
     missing                                  becomes the token   Unclaimed
@@ -21,6 +28,10 @@ The table; the first row that fits decides:
     the token itself                         stays: idempotent   passes
     higher, and from the ensemble's future   EnsembleWentBack    Fenced
     higher                                   Fenced              Fenced
+
+*Lost* is a mark that was made on another server, or the missing mark of a volatile store.
+A token that survived on another server passes nowhere, since a higher one may have been lost
+there: its leader stands again, for a token above all of them.
 
 *From the ensemble's future*: above (generation, zxid) of the ensemble at the bearer's latest
 probe. Neither number ever falls in one history, so a mark above them is a relic of a history
@@ -37,6 +48,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 import attrs
 
 from zkelect.errors import (
+    DomainTaken,
     EnsembleWentBack,
     Fenced,
     FenceStateLost,
@@ -46,6 +58,7 @@ from zkelect.errors import (
     TokenConflict,
     Unclaimed,
 )
+from zkelect.stores.mark import LONGEST, Mark
 from zkelect.token import Token
 
 if TYPE_CHECKING:
@@ -53,6 +66,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bearer",
+    "Claim",
     "Claimant",
     "Gate",
     "View",
@@ -65,7 +79,6 @@ __all__ = [
     "valid_timeout",
 ]
 
-_DOMAIN_LIMIT: Final = 255
 _TIMEOUT_LIMIT: Final = 86_400.0
 
 
@@ -78,6 +91,14 @@ class Bearer(Protocol):
     @property
     def token(self) -> Token:
         """The token of this term; the same one until its end and after."""
+
+    @property
+    def path(self) -> str:
+        """The election's path."""
+
+    @property
+    def name(self) -> str:
+        """The leader's name in it."""
 
     @property
     def zxid(self) -> int:
@@ -134,63 +155,137 @@ def bearing(claimant: Claimant) -> Iterator[Token]:
 
 @attrs.frozen(kw_only=True)
 class View:
-    """One look at a store: its mark now, and the floor, which it had confirmed before."""
+    """One look at a store: its mark now, and the floor, which it had confirmed before.
+
+    :ivar origin: the identity of the server that is looked at; empty when it has none.
+    :ivar volatile: whether the store can come back empty.
+    """
 
     store: str
     domain: str
-    mark: Token | None
+    mark: Mark | None
     floor: Token | None = None
+    origin: str = ""
+    volatile: bool = False
+
+    @property
+    def token(self) -> Token | None:
+        """The mark's token."""
+        return None if self.mark is None else self.mark.token
 
     @property
     def forgot(self) -> bool:
         """Whether the mark is behind the floor."""
-        return self.floor is not None and _behind(self.mark, self.floor)
+        return self.floor is not None and _behind(self.token, self.floor)
+
+    @property
+    def moved(self) -> bool:
+        """Whether the mark was made on another server."""
+        return self.mark is not None and self.mark.origin != self.origin
+
+    @property
+    def lost(self) -> bool:
+        """Whether a higher mark may have been lost, for all that this look can tell."""
+        return self.moved or (self.volatile and self.mark is None)
 
     def refuse(self, kind: type[Refused], token: Token, detail: str = "") -> Refused:
         """Make the refusal of this token by this store."""
         return kind(
-            store=self.store, domain=self.domain, token=token, mark=self.mark, detail=detail
+            store=self.store,
+            domain=self.domain,
+            token=token,
+            mark=self.token,
+            holder="" if self.mark is None else self.mark.holder,
+            detail=detail,
         )
 
 
-def raise_mark(view: View, token: Token, *, zxid: int | None = None) -> Token:
+@attrs.frozen(kw_only=True)
+class Claim:
+    """What a claimant shows and says.
+
+    :ivar election: path of its election; empty for a bare token. :ivar holder: its name.
+    :ivar zxid: the ensemble's present zxid, if the claimant can tell.
+    :ivar initialize: the data have been looked at: begin anew on a store that lost its mark.
+    """
+
+    token: Token
+    election: str = ""
+    holder: str = ""
+    zxid: int | None = None
+    initialize: bool = False
+
+
+def raise_mark(view: View, claim: Claim) -> Mark:
     """Judge a claim and return the new mark; equal to the old one if the claim was made before.
 
-    :param zxid: the ensemble's present zxid, if the claimant can tell.
     :raises Refused: as the table says; the mark stays.
     """
-    _compare(view, token)
+    token = claim.token
+    _compare(view, token, claim.election)
+    if view.lost and not claim.initialize:
+        raise _moved(view, token)
+    if view.moved and view.token == token:
+        raise _moved(view, token)
     if view.forgot and not _above(token, view.floor):
         raise _forgotten(view, token)
-    if view.mark is None or view.mark <= token:
-        return token
-    if zxid is not None and _order(view.mark) > (token.generation, zxid):
-        raise view.refuse(EnsembleWentBack, token, f"the ensemble is at zxid {zxid:#018x}")
-    raise view.refuse(Fenced, token)
+    if view.token == token and view.mark is not None:
+        return view.mark
+    if view.token is not None and view.token > token:
+        raise _surpassed(view, claim)
+    return Mark(token=token, election=_bound(view, claim), holder=claim.holder, origin=view.origin)
 
 
-def guard(view: View, token: Token) -> None:
+def guard(view: View, token: Token, *, election: str = "") -> None:
     """Judge a write: it passes only while the mark is its own token.
 
     :raises Refused: as the table says; nothing may be written.
     """
-    _compare(view, token)
+    _compare(view, token, election)
+    if view.moved:
+        raise _moved(view, token)
     if view.forgot:
         raise _forgotten(view, token)
-    if view.mark is None or view.mark < token:
+    if view.lost:
+        raise _moved(view, token)
+    if view.token is None or view.token < token:
         raise view.refuse(Unclaimed, token)
-    if view.mark > token:
+    if view.token > token:
         raise view.refuse(Fenced, token)
 
 
-def _compare(view: View, token: Token) -> None:
+def _compare(view: View, token: Token, election: str) -> None:
     mark = view.mark
-    if mark is None or mark == token:
+    if mark is None:
         return
-    if mark.lineage != token.lineage:
+    if election and mark.election and mark.election != election[:LONGEST]:
+        raise view.refuse(DomainTaken, token, f"it belongs to {mark.election}, not to {election}")
+    if mark.token == token:
+        return
+    if mark.token.lineage != token.lineage:
         raise view.refuse(LineageMismatch, token)
-    if _order(mark) == _order(token):
+    if _order(mark.token) == _order(token):
         raise view.refuse(TokenConflict, token)
+
+
+def _bound(view: View, claim: Claim) -> str:
+    """Return the election of the new mark: a bare token does not unbind its domain."""
+    return claim.election or ("" if view.mark is None else view.mark.election)
+
+
+def _surpassed(view: View, claim: Claim) -> Refused:
+    mark, zxid = view.token, claim.zxid
+    if mark is not None and zxid is not None and _order(mark) > (claim.token.generation, zxid):
+        detail = f"the ensemble is at zxid {zxid:#018x}"
+        return view.refuse(EnsembleWentBack, claim.token, detail)
+    return view.refuse(Fenced, claim.token)
+
+
+def _moved(view: View, token: Token) -> Refused:
+    if view.mark is None:
+        return view.refuse(FenceStateLost, token, "there is no mark, and this store can lose one")
+    made, now = view.mark.origin or "a server unknown", view.origin or "one unknown"
+    return view.refuse(FenceStateLost, token, f"the mark was made on {made}, this is {now}")
 
 
 def _forgotten(view: View, token: Token) -> Refused:
@@ -222,44 +317,86 @@ class Gate:
 
     :param store: how refusals name the store.
     :param domain: one election on one store, as :func:`valid_domain` has it.
+    :param volatile: whether the store can come back empty: then a missing mark is a lost one.
     :param lock: held around the floor; a store that threads share gives a real one.
     """
 
     def __init__(
-        self, *, store: str, domain: str, lock: AbstractContextManager[object] | None = None
+        self,
+        *,
+        store: str,
+        domain: str,
+        volatile: bool = False,
+        lock: AbstractContextManager[object] | None = None,
     ) -> None:
-        self.store, self.domain = store, valid_domain(domain)
+        self.store, self.domain, self.volatile = store, valid_domain(domain), volatile
         self._lock = nullcontext() if lock is None else lock
         self._floor: Token | None = None
 
     @property
     def floor(self) -> Token | None:
-        """The highest mark that this process has seen the store confirm."""
+        """The highest token that this process has seen the store confirm."""
         return self._floor
 
-    def claim(self, mark: Token | None, claimant: Claimant) -> Token:
-        """Judge a claim and return the mark to write; once that is durable, :meth:`confirm` it."""
-        with bearing(claimant) as token:
-            zxid = None if isinstance(claimant, Token) else claimant.zxid
-            return raise_mark(self._look(mark), token, zxid=zxid)
+    def claim(
+        self,
+        mark: Mark | None,
+        claimant: Claimant,
+        *,
+        origin: str = "",
+        initialize: bool = False,
+    ) -> Mark:
+        """Judge a claim and return the mark to write; once that is durable, :meth:`confirm` it.
 
-    def guard(self, mark: Token | None, claimant: Claimant) -> None:
-        """Judge a write of this claimant under this mark."""
+        :param mark: what the store has now. :param origin: the identity of this server.
+        :param initialize: begin anew where a mark may have been lost.
+        """
         with bearing(claimant) as token:
-            guard(self._look(mark), token)
+            claim = _claim_of(claimant, token, initialize=initialize)
+            return raise_mark(self._look(mark, origin), claim)
 
-    def confirm(self, mark: Token) -> None:
+    def guard(self, mark: Mark | None, claimant: Claimant, *, origin: str = "") -> None:
+        """Judge a write of this claimant under this mark, on this server."""
+        with bearing(claimant) as token:
+            election = "" if isinstance(claimant, Token) else claimant.path
+            guard(self._look(mark, origin), token, election=election)
+
+    def confirm(self, mark: Mark) -> None:
         """Remember that the store has made this mark durable."""
         with self._lock:
-            if _above(mark, self._floor):
-                self._floor = mark
+            if _above(mark.token, self._floor):
+                self._floor = mark.token
 
-    def _look(self, mark: Token | None) -> View:
+    def refuse(self, kind: type[Refused], claimant: Claimant, detail: str) -> Refused:
+        """Make a refusal for a reason that only the store knows: busy, or not fit."""
+        token = claimant if isinstance(claimant, Token) else claimant.token
+        return kind(store=self.store, domain=self.domain, token=token, detail=detail)
+
+    def _look(self, mark: Mark | None, origin: str) -> View:
         with self._lock:
-            view = View(store=self.store, domain=self.domain, mark=mark, floor=self._floor)
-            if mark is not None and not view.forgot:
-                self._floor = mark
+            view = View(
+                store=self.store,
+                domain=self.domain,
+                mark=mark,
+                floor=self._floor,
+                origin=origin,
+                volatile=self.volatile,
+            )
+            if mark is not None and not view.forgot and not view.moved:
+                self._floor = mark.token
             return view
+
+
+def _claim_of(claimant: Claimant, token: Token, *, initialize: bool) -> Claim:
+    if isinstance(claimant, Token):
+        return Claim(token=token, initialize=initialize)
+    return Claim(
+        token=token,
+        election=claimant.path,
+        holder=claimant.name,
+        zxid=claimant.zxid,
+        initialize=initialize,
+    )
 
 
 def valid_domain(domain: str) -> str:
@@ -269,8 +406,8 @@ def valid_domain(domain: str) -> str:
 
     :raises InvalidArgument: it is not; nothing was opened or created.
     """
-    form = f"1 to {_DOMAIN_LIMIT} printable characters, no space at either end"
-    if not isinstance(domain, str) or not 1 <= len(domain) <= _DOMAIN_LIMIT:
+    form = f"1 to {LONGEST} printable characters, no space at either end"
+    if not isinstance(domain, str) or not 1 <= len(domain) <= LONGEST:
         raise InvalidArgument("domain", domain, form)
     if not domain.isprintable() or domain != domain.strip():
         raise InvalidArgument("domain", domain, form)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from zkelect.errors import StoreBusy
 from zkelect.stores.fence import Claimant, Gate, patience, present, valid_timeout
+from zkelect.stores.mark import Mark
 from zkelect.token import Token
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class MemoryFence:
         self._gate = Gate(store="memory", domain=domain)
         self._timeout = valid_timeout(timeout)
         self._turn = threading.Lock()
-        self._mark: Token | None = None
+        self._mark: Mark | None = None
         self._log: list[tuple[Token, object]] = []
 
     @property
@@ -58,11 +59,11 @@ class MemoryFence:
             token = present(claimant)
             self._log.extend((token, write) for write in writes)
 
-    def status(self) -> Token | None:
+    def status(self) -> Mark | None:
         """Return the mark, or None if nobody has claimed."""
         return self._mark
 
-    def restore(self, mark: Token | None) -> None:
+    def restore(self, mark: Mark | None) -> None:
         """Set the mark back, as the restore of an old backup does: for tests of the loss."""
         with self._turn:
             self._mark = mark
@@ -76,7 +77,7 @@ class MemoryFence:
                 store=self._gate.store,
                 domain=self._gate.domain,
                 token=token,
-                mark=self._mark,
+                mark=None if self._mark is None else self._mark.token,
                 detail=f"another transaction of this process held it for {seconds:g} s",
             )
         try:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from zkelect.errors import InvalidArgument, Misuse, RequestFailed, StoreBusy
 from zkelect.stores.fence import Claimant, Gate, patience, present, valid_timeout
+from zkelect.stores.mark import Mark
 from zkelect.token import Token
 
 if TYPE_CHECKING:
@@ -25,11 +26,14 @@ _TABLE: Final = "zkelect_fence"
 _CREATE: Final = """
     CREATE TABLE IF NOT EXISTS main.zkelect_fence (
         domain TEXT NOT NULL PRIMARY KEY,
-        token TEXT NOT NULL CHECK (typeof(token) = 'text' AND length(token) = 59)
+        token TEXT NOT NULL CHECK (typeof(token) = 'text' AND length(token) = 59),
+        election TEXT NOT NULL,
+        holder TEXT NOT NULL,
+        origin TEXT NOT NULL
     ) WITHOUT ROWID"""
 _EXISTS: Final = "SELECT 1 FROM main.sqlite_master WHERE name = 'zkelect_fence'"
-_READ: Final = "SELECT token FROM main.zkelect_fence WHERE domain = ?"
-_RAISE: Final = "INSERT OR REPLACE INTO main.zkelect_fence (domain, token) VALUES (?, ?)"
+_READ: Final = "SELECT token, election, holder, origin FROM main.zkelect_fence WHERE domain = ?"
+_RAISE: Final = "INSERT OR REPLACE INTO main.zkelect_fence VALUES (?, ?, ?, ?, ?)"
 
 _PAUSE: Final = 0.001  # seconds
 _READING: Final = {sqlite3.SQLITE_READ, sqlite3.SQLITE_SELECT}
@@ -107,10 +111,10 @@ class SqliteFence:
             with self._told("claim"):
                 connection.execute(_CREATE)
                 mark = self._mark(connection)
-            token = self._gate.claim(mark, claimant)
+            mark = self._gate.claim(mark, claimant)
             with self._told("claim"):
-                connection.execute(_RAISE, (self._gate.domain, str(token)))
-        self._gate.confirm(token)
+                connection.execute(_RAISE, _row(self._gate.domain, mark))
+        self._gate.confirm(mark)
 
     @contextmanager
     def transaction(self, claimant: Claimant) -> Iterator[Transaction]:
@@ -134,7 +138,7 @@ class SqliteFence:
             yield Transaction(connection, self._path)
             _live(connection, self._path).set_authorizer(None)
 
-    def status(self) -> Token | None:
+    def status(self) -> Mark | None:
         """Return the mark, or None if nobody has claimed; creates nothing.
 
         :raises StoreBusy: a commit took longer than the timeout.
@@ -165,12 +169,12 @@ class SqliteFence:
         with self._told("open"):
             return sqlite3.connect(self._path, timeout=seconds, isolation_level=None)
 
-    def _mark(self, connection: sqlite3.Connection) -> Token | None:
+    def _mark(self, connection: sqlite3.Connection) -> Mark | None:
         if connection.execute(_EXISTS).fetchone() is None:
             return None
         row = connection.execute(_READ, (self._gate.domain,)).fetchone()
         try:
-            return None if row is None else Token.parse(row[0])
+            return None if row is None else _mark_of(*row)
         except InvalidArgument as error:
             raise RequestFailed(str(self._path), "reading the mark", str(error)) from error
 
@@ -254,6 +258,14 @@ class Rows:
     def fetchall(self) -> list[tuple[Any, ...]]:
         """Return all rows that are left."""
         return list(self)
+
+
+def _row(domain: str, mark: Mark) -> tuple[str, ...]:
+    return domain, str(mark.token), mark.election, mark.holder, mark.origin
+
+
+def _mark_of(token: str, election: str, holder: str, origin: str) -> Mark:
+    return Mark(token=Token.parse(token), election=election, holder=holder, origin=origin)
 
 
 def _begin(connection: sqlite3.Connection, seconds: float) -> None:

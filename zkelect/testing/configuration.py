@@ -67,11 +67,15 @@ log4j.logger.org.apache.zookeeper.server.NIOServerCnxn=WARN
 
 @attrs.frozen
 class Ports:
-    """The three port numbers of one server: for clients, for followers, for elections."""
+    """Where one server listens: three ports, for clients, for followers, for elections.
+
+    :ivar host: the IPv4 address of all three.
+    """
 
     client: int
     quorum: int
     election: int
+    host: str = LOOPBACK
 
 
 def _positive(_: object, attribute: attrs.Attribute[float], value: float) -> None:
@@ -109,7 +113,7 @@ class Settings:
         lines = {
             "dataDir": str(data),
             "clientPort": str(ensemble[server].client),
-            "clientPortAddress": LOOPBACK,
+            "clientPortAddress": ensemble[server].host,
             "maxClientCnxns": "0",
             "4lw.commands.whitelist": "*",
             "admin.enableServer": "false",
@@ -136,7 +140,7 @@ class Settings:
 
 def _members(ensemble: Sequence[Ports]) -> dict[str, str]:
     members = {
-        f"server.{number}": f"{LOOPBACK}:{ports.quorum}:{ports.election}"
+        f"server.{number}": f"{ports.host}:{ports.quorum}:{ports.election}"
         for number, ports in enumerate(ensemble, start=1)
     }
     return {"quorumListenOnAllIPs": "false", **members}

@@ -13,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
+import attrs
+
 from zkelect.errors import InvalidArgument, Misuse
 from zkelect.testing.configuration import LOG_CONFIGURATIONS, Ports, Settings
 from zkelect.testing.distribution import find_server
@@ -21,11 +23,12 @@ from zkelect.testing.server import LocalServer, ServerFailed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from concurrent.futures import Executor
     from types import TracebackType
 
     from zkelect.testing.distribution import Distribution
 
-__all__ = ["LocalEnsemble"]
+__all__ = ["LocalEnsemble", "Site"]
 
 _LARGEST: Final = 7
 _PORT_CHOICES: Final = 3
@@ -33,6 +36,22 @@ _POLL_EVERY: Final = 0.02
 _NOT_STARTED: Final = "this ensemble is not started: start() it, or use it in a with-block"
 # Ends of a block that are no failure of what ran inside it.
 _NO_FAILURE: Final = (KeyboardInterrupt, SystemExit, GeneratorExit)
+
+
+@attrs.frozen
+class Site:
+    """A place for one server.
+
+    :ivar ports: where it listens. :ivar spawner: runs on one thread, which starts it.
+    """
+
+    ports: Ports
+    spawner: Executor
+
+    @property
+    def address(self) -> str:
+        """``host:port`` for clients."""
+        return f"{self.ports.host}:{self.ports.client}"
 
 
 class LocalEnsemble:
@@ -210,38 +229,36 @@ class LocalEnsemble:
         """Make directory, ports, thread and processes; ``stop`` undoes it in reverse."""
         self._directory = directory = Path(tempfile.mkdtemp(prefix="zkelect-zookeeper-"))
         self._removal = weakref.finalize(self, _remove, directory, os.getpid())
-        ports = [self._reserve() for _ in range(self._size)]
-        # The thread that starts the servers: they die with it (launcher.launch), so it must
-        # last as long as they do, and must not be a caller's.
-        spawner = self._opened.enter_context(ThreadPoolExecutor(1, "local-zookeeper"))
+        sites = self._sites(self._size, self._opened)
         self.servers = tuple(
             LocalServer(
-                port=client,
-                directory=self._lay_out(directory, index, ports),
+                address=site.address,
+                directory=self._lay_out(directory, index, [each.ports for each in sites]),
                 distribution=distribution,
                 java_options=self._java_options,
-                spawner=spawner,
+                spawner=site.spawner,
             )
-            for index, (client, _, _) in enumerate(ports)
+            for index, site in enumerate(sites)
         )
         for server in self.servers:
             self._opened.callback(server.kill)
             server.launch()
 
-    def _reserve(self) -> tuple[Port, Port, Port]:
-        ports = Port(), Port(), Port()
-        for port in ports:
-            self._opened.callback(port.release)
-        return ports
+    def _sites(self, count: int, opened: contextlib.ExitStack) -> Sequence[Site]:
+        """Make a place for each server; ``opened`` is closed after the last one has ended."""
+        ports = [_reserve(opened) for _ in range(count)]
+        # The thread that starts the servers: they die with it (launcher.launch), so it must
+        # last as long as they do, and must not be a caller's.
+        spawner = opened.enter_context(ThreadPoolExecutor(1, "local-zookeeper"))
+        return [Site(each, spawner) for each in ports]
 
-    def _lay_out(self, directory: Path, index: int, ports: Sequence[tuple[Port, ...]]) -> Path:
+    def _lay_out(self, directory: Path, index: int, ensemble: Sequence[Ports]) -> Path:
         """Write the files of one server; return its directory."""
         home = directory / f"server-{index + 1}"
         data = home / "data"
         data.mkdir(parents=True)
-        numbers = [Ports(*(port.number for port in three)) for three in ports]
         (data / "myid").write_text(f"{index + 1}\n", "ascii")
-        (home / "zoo.cfg").write_text(self._settings.zoo_cfg(data, index, numbers), "utf-8")
+        (home / "zoo.cfg").write_text(self._settings.zoo_cfg(data, index, ensemble), "utf-8")
         for name, text in LOG_CONFIGURATIONS.items():
             (home / name).write_text(text, "ascii")
         return home
@@ -251,6 +268,14 @@ class LocalEnsemble:
         leaders = [index for index, mode in enumerate(modes) if mode in {"leader", "standalone"}]
         # Two at once: one was paused, has a successor, and does not know it yet.
         return leaders[0] if len(leaders) == 1 else None
+
+
+def _reserve(opened: contextlib.ExitStack) -> Ports:
+    """Hold three free ports of the loopback interface."""
+    held = [Port() for _ in range(3)]
+    for port in held:
+        opened.callback(port.release)
+    return Ports(*(port.number for port in held))
 
 
 def _wait_ready(servers: Sequence[LocalServer], timeout: float) -> None:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zkelect.testing.distribution import Distribution
-    from zkelect.testing.ports import Port
 
 __all__ = ["LocalServer", "ServerFailed", "ask"]
 
@@ -59,7 +58,7 @@ class LocalServer:
     def __init__(
         self,
         *,
-        port: Port,
+        address: str,
         directory: Path,
         distribution: Distribution,
         java_options: Sequence[str],
@@ -67,9 +66,11 @@ class LocalServer:
     ) -> None:
         """Describe a server whose ``zoo.cfg`` is in ``directory``.
 
+        :param address: ``host:port`` for clients.
         :param spawner: runs on one thread that outlives the server: see ``launcher.launch``.
+            The server starts in the network namespace of that thread.
         """
-        self.address = port.address
+        self.address = address
         self.log_path = directory / "server.log"
         self._directory = directory
         self._command = _command(distribution, directory, java_options)
