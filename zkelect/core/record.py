@@ -23,13 +23,12 @@ __all__ = [
     "Record",
     "Term",
     "TermPhase",
-    "append",
     "decode_history",
     "decode_record",
     "decode_term",
-    "encode_history",
     "encode_record",
     "encode_term",
+    "extend_history",
     "record_path",
 ]
 
@@ -127,15 +126,21 @@ def decode_term(data: bytes) -> Term | None:
     return _term_of(_load(data))
 
 
-def encode_history(history: tuple[Term, ...]) -> bytes:
-    """Return the history, oldest first, as the bytes of its znode.
+def extend_history(data: bytes, term: Term) -> bytes:
+    """Return the history's bytes with one more term; a row of the same token is replaced.
 
-    The oldest terms are left out when it would be too large.
+    The oldest rows are left out when there would be too many, or too large. The rows that
+    stay are carried over as they are: a leader writes this between its last act and the
+    delete of its znode, and its heir waits meanwhile.
     """
-    rows = [_dump(_fields_of(term)) for term in history]
-    while sum(map(len, rows)) + len(rows) + 1 > HISTORY_SIZE:
-        del rows[0]
-    return b"[" + b",".join(rows) + b"]"
+    written = _fields_of(term)
+    fields = _load(data)
+    rows = filter(_is_row, fields) if isinstance(fields, list) else ()
+    others = [row for row in rows if row.get("token") != written["token"]]
+    texts = [_dump(row) for row in (*others, written)[-HISTORY_LENGTH:]]
+    while sum(map(len, texts)) + len(texts) + 1 > HISTORY_SIZE:
+        del texts[0]
+    return b"[" + b",".join(texts) + b"]"
 
 
 def decode_history(data: bytes) -> tuple[Term, ...]:
@@ -145,10 +150,9 @@ def decode_history(data: bytes) -> tuple[Term, ...]:
     return tuple(term for term in map(_term_of, rows) if term is not None)
 
 
-def append(history: tuple[Term, ...], term: Term) -> tuple[Term, ...]:
-    """Return the history with one more term; a term of the same token is replaced."""
-    others = tuple(old for old in history if old.token != term.token)
-    return (*others, term)[-HISTORY_LENGTH:]
+def _is_row(row: Any) -> bool:
+    """Whether it may be carried over: a flat object, since each is written anew each time."""
+    return isinstance(row, dict) and not any(isinstance(v, list | dict) for v in row.values())
 
 
 def _fields_of(term: Term) -> dict[str, Any]:

@@ -64,7 +64,9 @@ class Prober:
         if not self._connection or not self._roster.warm:
             return math.inf
         if self._asked is not None:
-            return self._asked + patience_of(self._lease.timeout)
+            # After that the watchdog decides. It bears with an answer that is here but not
+            # handed over yet; to ask it without a pause would keep the handing thread waiting.
+            return max(self._asked + patience_of(self._lease.timeout), now + GAP)
         at = self._answered + self._pace(now)
         if now < at:
             return at

@@ -15,11 +15,9 @@ import attrs
 
 from zkelect.core.record import (
     Term,
-    append,
-    decode_history,
     decode_term,
-    encode_history,
     encode_term,
+    extend_history,
     record_path,
 )
 from zkelect.session.gateway import Check, Delete, Failure, Fault, Gateway, Operation, Put, Stat
@@ -47,7 +45,7 @@ def history_path(path: str) -> str:
 class _Pages:
     term: Term | None
     term_version: int
-    history: tuple[Term, ...]
+    history: bytes
     history_version: int
 
 
@@ -116,7 +114,7 @@ class TermBook:
     def _history(self, pages: _Pages, term: Term) -> Put:
         return Put(
             path=history_path(self._path),
-            data=encode_history(append(pages.history, term)),
+            data=extend_history(pages.history, term),
             version=pages.history_version,
         )
 
@@ -154,7 +152,7 @@ def _pages(term: tuple[bytes, Stat], history: tuple[bytes, Stat]) -> _Pages:
     return _Pages(
         term=decode_term(term[0]),
         term_version=term[1].version,
-        history=decode_history(history[0]),
+        history=history[0],
         history_version=history[1].version,
     )
 
