@@ -72,6 +72,19 @@ def test_one_probe_at_a_time(troupe: Troupe, fake: FakeEnsemble) -> None:
     assert troupe.asked[a.session].count("multi") == before + 1
 
 
+def test_an_overdue_probe_is_asked_for_now_and_then(troupe: Troupe, fake: FakeEnsemble) -> None:
+    """Its answer may be here, and only the thread that hands it over be late."""
+    a = troupe.lead("A")
+    probes = troupe.asked[a.session].count("multi")
+    fake.hold(a.session, Move.ANSWER)
+    while troupe.asked[a.session].count("multi") == probes:
+        fake.elapse(0.01)
+        fake.turn()
+    fake.elapse(T / 2)
+    now = fake.clock.now
+    assert a.session.prober.due(now) == now + GAP
+
+
 def test_an_answer_that_outlives_its_connection_proves_nothing(
     troupe: Troupe, fake: FakeEnsemble
 ) -> None:
