@@ -6,6 +6,7 @@ import gc
 import socket
 import threading
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -120,6 +121,34 @@ def test_h43_campaigns_leave_nothing_behind(
 
 
 # --- H44: a candidate that flaps -----------------------------------------------------------------
+
+
+def test_h44_a_flapping_candidate_leads_once_while_others_get_their_turn(
+    cast: Callable[..., Actor], path: str
+) -> None:
+    """It stands again behind, so between two terms of its own there is one of each other."""
+    flapper = cast("flapper", stall_timeout=0.05).start()
+    others = [cast(name).queue() for name in ("B", "C")]  # one by one: their turns are in order
+    for turn in range(1, 6):
+        for each in others:
+            each.diary.wait("elected", turn)
+            each.election.resign()  # a stable one hands over; it stands again by itself
+    for each in others:
+        each.session.close()
+    notes = sorted(
+        (note.at, who.name) for who in (flapper, *others) for note in who.diary.all("granted")
+    )
+    while_others_stood = [name for at, name in notes if at < last_end(others)]
+    flaps = [at for at, name in enumerate(while_others_stood) if name == "flapper"]
+    assert len(flaps) > 1
+    for one, next_one in pairwise(flaps):
+        assert next_one - one > 1, f"it led twice in a row: {while_others_stood}"
+
+
+def last_end(actors: list[Actor]) -> float:
+    """The instant from which one of them stood no more."""
+    last: list[float] = [each.diary.all("elected")[-1].at for each in actors]
+    return min(last)
 
 
 def test_h44_the_same_candidate_alone_leads_again_soon(
