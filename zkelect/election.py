@@ -24,6 +24,7 @@ from zkelect.errors import (
     LeadershipLost,
     Unreachable,
 )
+from zkelect.session.adoption import adopt
 from zkelect.session.candidacy import Callbacks, Candidacy
 from zkelect.session.leadership import Leadership
 from zkelect.session.limits import check_timeout
@@ -32,6 +33,7 @@ from zkelect.session.roll import Candidate, others_stand, read_leader, read_roll
 from zkelect.session.session import Session
 from zkelect.session.standing import Standing, take_office
 from zkelect.session.supervision import Conditions, OnSuspended
+from zkelect.token import Token
 
 __all__ = ["Election"]
 
@@ -233,6 +235,26 @@ class Election:
     def candidates(self, timeout: float = 10.0) -> tuple[Candidate, ...]:
         """Read who stands, in order; the first leads or is about to."""
         return read_roll(self._session, self.path, self._dialect, timeout)
+
+    # --- operate ----------------------------------------------------------------------------------
+
+    def adopt(self, *marks: Token, timeout: float = 10.0) -> int:
+        """Put the tokens of all later leaders above these marks, of stores that refuse them.
+
+        For an operator, after ZooKeeper was wiped, replaced or restored from a backup: stop
+        the candidates, look at the data, adopt once, start them. :func:`zkelect.stores.adopt`
+        reads the marks of the stores. The election's record gets the lineage of the marks
+        and the next generation; no store is written.
+
+        :param marks: tokens that the stores keep as marks; all of one lineage.
+        :param timeout: seconds to wait for an answer, each time.
+        :returns: the new generation.
+        :raises LeaderPresent: somebody leads.
+        :raises NothingToAdopt: the tokens are above the marks already.
+        :raises LineageMismatch: the marks are of several lineages.
+        :raises ConnectFailed: no answer came.
+        """
+        return adopt(self._session, self.path, self._dialect, marks, timeout)
 
     # --- within -----------------------------------------------------------------------------------
 

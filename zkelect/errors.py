@@ -29,12 +29,14 @@ __all__ = [
     "FenceStateLost",
     "Fenced",
     "InvalidArgument",
+    "LeaderPresent",
     "LeadershipLost",
     "LeadershipSuspended",
     "LineageMismatch",
     "Lost",
     "Misuse",
     "NotElected",
+    "NothingToAdopt",
     "PermissionDenied",
     "Refused",
     "RequestFailed",
@@ -82,6 +84,33 @@ class CampaignInProgress(Misuse):
         super().__init__(
             f"{path}: this election is campaigning already; resign first, or make another "
             "Election on another session to stand twice"
+        )
+
+
+class LeaderPresent(Misuse):
+    """Somebody leads: the history of an election is not changed under a leader.
+
+    :ivar leader: its name. :ivar token: its token.
+    """
+
+    def __init__(self, path: str, leader: str, token: Token) -> None:
+        self.path, self.leader, self.token = path, leader, token
+        super().__init__(
+            f"{path}: {leader!r} leads with {token}; stop the candidates first, then adopt"
+        )
+
+
+class NothingToAdopt(Misuse):
+    """The tokens of this election are above all these marks already.
+
+    :ivar mark: the highest of them. :ivar generation: of the election's record.
+    """
+
+    def __init__(self, path: str, mark: Token, generation: int) -> None:
+        self.path, self.mark, self.generation = path, mark, generation
+        super().__init__(
+            f"{path}: nothing to adopt: at generation {generation} each new leader's token is "
+            f"above the mark {mark} already"
         )
 
 

@@ -62,10 +62,18 @@ def named_tests(*folders: str) -> Iterator[str]:
     """Return the node ids of all tests in these folders, without importing one."""
     for folder in folders:
         for file in sorted((ROOT / folder).rglob("test_*.py")):
-            tree = ast.parse(file.read_text("utf-8"))
-            for node in ast.walk(tree):
-                if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-                    yield f"{file.relative_to(ROOT).as_posix()}::{node.name}"
+            for name in _tests_of(file):
+                yield f"{file.relative_to(ROOT).as_posix()}::{name}"
+
+
+def _tests_of(file: Path) -> Iterator[str]:
+    """Name a module's tests, with those of a contract that it takes over as a whole."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        match node:
+            case ast.FunctionDef(name=name) if name.startswith("test_"):
+                yield name
+            case ast.ImportFrom(module=str(module), names=[ast.alias(name="*")]):
+                yield from _tests_of(ROOT / "tests" / f"{module.replace('.', '/')}.py")
 
 
 def read_cases() -> list[Case]:

@@ -84,7 +84,7 @@ def _perform(
             failures.append(str(failure))
     stage.drain()
     mark = SqliteFence(log, domain=DOMAIN).status()  # mends the file, should one have died in it
-    return audit(stage.events, read(log), mark and mark.token, failures)
+    return audit(stage.events, read(log), None if mark is None else mark.token, failures)
 
 
 def _play(stage: Stage, hosts: str, rest: float) -> None:

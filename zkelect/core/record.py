@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 import re
 from enum import StrEnum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from zkelect.errors import ZkelectError
+from zkelect.errors import InvalidArgument, ZkelectError
 from zkelect.token import Token
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = [
     "HISTORY_LENGTH",
@@ -23,6 +26,7 @@ __all__ = [
     "Record",
     "Term",
     "TermPhase",
+    "adopted",
     "decode_history",
     "decode_record",
     "decode_term",
@@ -38,6 +42,7 @@ HISTORY_SIZE: Final = 2**18
 takes in one request (jute.maxbuffer, 1 MB), and it closes the connection then."""
 
 RECORD_SUFFIX: Final = ".zkelect"
+_LAST_GENERATION: Final = 2**32 - 1
 _UUID: Final = re.compile(r"[0-9a-f]{32}")
 _text: Final = attrs.validators.instance_of(str)
 _instant: Final = attrs.validators.instance_of((int, float))
@@ -111,9 +116,30 @@ def decode_record(data: bytes, version: int) -> Record | None:
     uuid, generation = fields.get("uuid"), fields.get("generation")
     if not isinstance(uuid, str) or _UUID.fullmatch(uuid) is None:
         return None
-    if type(generation) is not int or not 0 <= generation < 2**32:
+    if type(generation) is not int or not 0 <= generation <= _LAST_GENERATION:
         return None
     return Record(uuid=uuid, generation=generation, version=version)
+
+
+def adopted(record: Record, marks: Iterable[Token], *, zxid: int) -> Record | None:
+    """Return the record whose tokens are above all these marks; None when it already is.
+
+    :param marks: of the stores, all of one lineage. :param zxid: the ensemble's present one:
+        a mark above it, of our own generation, is from a history that a restore has undone.
+    :raises LineageMismatch: the marks are of several lineages: no token can be above them.
+    :raises InvalidArgument: no mark at all, or no generation is left above one.
+    """
+    highest = max(marks, default=None)
+    if highest is None:
+        raise InvalidArgument("marks", (), "at least one mark: a store that nobody claimed fits")
+    ours = highest.lineage == record.lineage
+    if ours and (highest.generation, highest.czxid) <= (record.generation, zxid):
+        return None
+    generation = max(highest.generation, record.generation if ours else 0) + 1
+    if generation > _LAST_GENERATION:
+        raise InvalidArgument("marks", str(highest), f"a generation below {_LAST_GENERATION}")
+    uuid = highest.lineage + record.uuid[len(highest.lineage) :]
+    return attrs.evolve(record, uuid=uuid, generation=generation)
 
 
 def encode_term(term: Term) -> bytes:

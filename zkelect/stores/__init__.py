@@ -10,13 +10,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from zkelect.stores.adoption import adopt
     from zkelect.stores.mark import Mark
     from zkelect.stores.memory import MemoryFence
     from zkelect.stores.sqlite import SqliteFence
 
-__all__ = ["Mark", "MemoryFence", "SqliteFence"]
+__all__ = ["Mark", "MemoryFence", "SqliteFence", "adopt"]
 
-_MODULES: Final = {"Mark": "mark", "MemoryFence": "memory", "SqliteFence": "sqlite"}
+_MODULES: Final = {
+    "Mark": "mark",
+    "MemoryFence": "memory",
+    "SqliteFence": "sqlite",
+    "adopt": "adoption",
+}
 
 
 def __getattr__(name: str) -> object:

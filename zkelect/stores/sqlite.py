@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from zkelect.errors import InvalidArgument, Misuse, RequestFailed, StoreBusy
 from zkelect.stores.fence import Claimant, Gate, patience, present, valid_timeout
+from zkelect.stores.locks import lockers, told
 from zkelect.stores.mark import Mark
 from zkelect.token import Token
 
@@ -347,33 +348,10 @@ _WAL_WRITER: Final = range(120, 121)
 
 
 def _holders(path: Path, request: str) -> str:
-    """Name the processes that hold the file's locks, as far as the system tells.
-
-    Read from /proc/locks: to open the file and ask fcntl would, at the close, drop the
-    locks that other connections of this process have on it (SQLite, "How To Corrupt").
-    """
+    """Name the processes that hold the file's locks, as far as the system tells."""
     if request == "commit":  # we are the writer: readers are in the way
-        pids = _lockers(path, "READ", _PENDING) - {os.getpid()}
-    else:
-        shm = Path(f"{path.resolve()}-shm")
-        pids = _lockers(path, "WRITE", _PENDING) | _lockers(shm, "WRITE", _WAL_WRITER)
-    if not pids:
-        return "a process that could not be told"
-    mine = " (this one)" if os.getpid() in pids else ""
-    return f"process {', '.join(map(str, sorted(pids)))}{mine}"
-
-
-def _lockers(path: Path, kind: str, span: range) -> set[int]:
-    try:
-        found = path.stat()
-        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return set()
-    file = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
-    locks = (fields for line in lines if len(fields := line.split()) == 8)  # 9: who waits
-    return {
-        int(pid)
-        for _, _, _, mode, pid, where, start, end in locks
-        if mode == kind and where == file and int(pid) > 0
-        if int(start) < span.stop and (end == "EOF" or int(end) >= span.start)
-    }
+        return told(lockers(path, "POSIX", "READ", _PENDING) - {os.getpid()})
+    shm = Path(f"{path.resolve()}-shm")
+    return told(
+        lockers(path, "POSIX", "WRITE", _PENDING) | lockers(shm, "POSIX", "WRITE", _WAL_WRITER)
+    )
