@@ -189,6 +189,25 @@ def test_h44_three_involuntary_ends_hold_a_candidate_back(
     assert fake.clock.now - ended > 0.9 * FIRST_BACKOFF
 
 
+def test_campaigns_that_fail_come_ever_more_seldom_until_one_succeeds(
+    troupe: Troupe, fake: FakeEnsemble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A record that is none, a counter at its end: only a person can mend it."""
+    record = f"{PATH}.zkelect"
+    troupe.lead("A").election.stop()
+    mended = fake.znode(record)
+    assert mended is not None
+    fake.put(record, b"no record")
+    monkeypatch.setattr("zkelect.session.standing.random.random", lambda: 1.0)
+    b = troupe.cast("B").start()
+    asked = troupe.asked[b.session]
+    fake.advance(100.0)
+    assert 3 <= asked.count("create2") <= 8  # after 2, 3, 5, 9, 17 and 33 seconds
+    fake.put(record, mended.data)
+    fake.advance(100.0)
+    assert b.terms
+
+
 def test_h16_a_forked_child_does_not_lead(troupe: Troupe, fake: FakeEnsemble) -> None:
     """kazoo #519. The child ends without cleaning up what is its parent's."""
     a = troupe.lead("A")

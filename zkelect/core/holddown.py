@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-__all__ = ["FIRST_BACKOFF", "LONGEST_BACKOFF", "HoldDown"]
+__all__ = ["FIRST_BACKOFF", "LONGEST_BACKOFF", "HoldDown", "ceiling"]
 
 FIRST_BACKOFF: Final = 1.0
 LONGEST_BACKOFF: Final = 60.0
@@ -53,8 +53,13 @@ class HoldDown:
         return jitter * self._ceiling()
 
     def _ceiling(self) -> float:
-        """Full jitter below a doubling ceiling, so that failing candidates spread."""
-        if self._failures == 0:
-            return 0.0
-        doublings = min(self._failures - 1, 63)  # a float overflows at 1024 of them
-        return min(FIRST_BACKOFF * 2.0**doublings, LONGEST_BACKOFF)
+        return ceiling(self._failures) if self._failures else 0.0
+
+
+def ceiling(failures: int) -> float:
+    """Return the longest wait after so many failures in a row, seconds; at least one.
+
+    Full jitter below a doubling ceiling, so that failing candidates spread.
+    """
+    doublings = min(failures - 1, 63)  # a float overflows at 1024 of them
+    return min(FIRST_BACKOFF * 2.0**doublings, LONGEST_BACKOFF)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from zkelect.core.events import Reason
-from zkelect.core.holddown import FIRST_BACKOFF, HoldDown
+from zkelect.core.holddown import FIRST_BACKOFF, HoldDown, ceiling
 from zkelect.core.znodes import Dialect
 from zkelect.errors import LeadershipLost, Misuse, ZkelectError
 from zkelect.session.candidacy import Candidacy
@@ -71,6 +71,7 @@ class Standing:
         self._eligible = eligible
         self._prepare = prepare
         self._ended = False
+        self._failures = 0
         self._timer: Timer | None = None
 
     def begin(self) -> None:
@@ -97,6 +98,7 @@ class Standing:
 
     def granted(self, leadership: Leadership) -> None:
         """Prepare on a callback thread."""
+        self._failures = 0
         self._submit("prepare", lambda: self._take_office(leadership))
 
     def voided(self, leadership: Leadership) -> None:
@@ -110,8 +112,9 @@ class Standing:
 
     def failed(self, error: ZkelectError) -> None:
         """Nobody waits for the error, so it is logged; the next try comes later."""
+        self._failures += 1
         _log.error("%s: the campaign failed: %s", self._candidacy.path, error)
-        self._later(FIRST_BACKOFF + random.random())
+        self._later(FIRST_BACKOFF + random.random() * ceiling(self._failures))
 
     def finished(self) -> None:
         """Stand again, behind the others."""
