@@ -175,6 +175,7 @@ class Refused(ZkelectError):
     :ivar store: which store. :ivar domain: the fenced domain.
     :ivar token: ours. :ivar mark: the highest token the store has seen, or None.
     :ivar holder: the name of who claimed with it, empty when it is not known.
+    :ivar detail: what else the store tells, in words.
     """
 
     advice = ""
@@ -190,7 +191,7 @@ class Refused(ZkelectError):
         detail: str = "",
     ) -> None:
         self.store, self.domain, self.token, self.mark = store, domain, token, mark
-        self.holder = holder
+        self.holder, self.detail = holder, detail
         whose = f" of {holder!r}" if holder else ""
         held = f"; the mark is {mark}{whose}" if mark is not None else ""
         ours = f" refused {token}" if token is not None else ""
