@@ -33,6 +33,7 @@ __all__ = [
     "encode_record",
     "encode_term",
     "extend_history",
+    "is_closed",
     "record_path",
 ]
 
@@ -174,6 +175,13 @@ def decode_history(data: bytes) -> tuple[Term, ...]:
     fields = _load(data)
     rows = fields if isinstance(fields, list) else []
     return tuple(term for term in map(_term_of, rows) if term is not None)
+
+
+def is_closed(data: bytes, token: Token) -> bool:
+    """Whether the history has a row of this token: only ends are written there."""
+    fields, text = _load(data), str(token)
+    rows = filter(_is_row, fields) if isinstance(fields, list) else ()
+    return any(row.get("token") == text for row in rows)
 
 
 def _is_row(row: Any) -> bool:

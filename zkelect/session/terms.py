@@ -18,6 +18,7 @@ from zkelect.core.record import (
     decode_term,
     encode_term,
     extend_history,
+    is_closed,
     record_path,
 )
 from zkelect.session.gateway import Check, Delete, Failure, Fault, Gateway, Operation, Put, Stat
@@ -60,7 +61,11 @@ class TermBook:
         self._path = path
 
     def announce(self, term: Term) -> None:
-        """Write that this term has begun, or that it serves now; close a dead one before it."""
+        """Write that this term has begun, or that it serves now; close a dead one before it.
+
+        That a term is over is not written there but in the history: who observes the leader
+        hears that its znode is gone, and of the next term, and has nothing to read between.
+        """
         self._write(lambda pages: self._announcement(pages, term), _report, _TRIES)
 
     def close(self, term: Term, reason: str, done: Callable[[Failure | None], None]) -> None:
@@ -96,7 +101,7 @@ class TermBook:
                 version=pages.term_version,
             ),
         ]
-        if old is not None and old.ended is None and old.token != term.token:
+        if old is not None and old.token != term.token and not is_closed(pages.history, old.token):
             dead = attrs.evolve(old, ended=time.time(), reason=DIED)
             operations.append(self._history(pages, dead))
         return operations
@@ -106,7 +111,6 @@ class TermBook:
         ended = attrs.evolve(ended, count=count)
         return [
             Check(path=self._candidate(ended)),
-            Put(path=term_path(self._path), data=encode_term(ended), version=pages.term_version),
             self._history(pages, ended),
             Delete(path=self._candidate(ended)),
         ]
