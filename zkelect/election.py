@@ -28,8 +28,10 @@ from zkelect.session.adoption import adopt
 from zkelect.session.candidacy import Callbacks, Candidacy
 from zkelect.session.leadership import Leadership
 from zkelect.session.limits import check_timeout
+from zkelect.session.lookup import AGAIN, Lookup
+from zkelect.session.observation import Observation
 from zkelect.session.patience import Patience, Stopped
-from zkelect.session.roll import Candidate, others_stand, read_leader, read_roll
+from zkelect.session.roll import Candidate, others_stand, read_roll
 from zkelect.session.session import Session
 from zkelect.session.standing import Standing, take_office
 from zkelect.session.supervision import Conditions, OnSuspended
@@ -88,6 +90,7 @@ class Election:
         self._dialect = _dialect(dialect)
         self._eligible = eligible
         self._prepare = prepare
+        self._lookup = Lookup(session, self.path, self._dialect)
         self._hold_down = HoldDown(session.timeout)
         self._standing: Standing | None = None
         check_name(address, "address")
@@ -222,15 +225,60 @@ class Election:
         """Where this candidate stands, for pages; nothing to guard a write with."""
         return self._candidacy.phase
 
-    def leader(self, timeout: float = 10.0) -> Candidate | None:
+    def leader(self, timeout: float = 10.0, *, max_age: float = 0.0) -> Candidate | None:
         """Read who leads; None: nobody.
 
         One who has resigned is named until its body has returned and its znode is gone.
 
         :param timeout: seconds to wait for an answer.
+        :param max_age: seconds; an answer that was asked for more recently is returned again,
+            without a request.
         :raises ConnectFailed: none came.
         """
-        return read_leader(self._session, self.path, self._dialect, timeout)
+        return self._lookup.leader(timeout, max_age)
+
+    def observe(self, timeout: float = 10.0) -> Observation:
+        """Follow who leads, in a loop.
+
+        ::
+
+            with election.observe() as changes:
+                for leader in changes:
+                    print("nobody" if leader is None else f"{leader.name} at {leader.address}")
+
+        The first value comes at once, each other one at a change. It may skip some, and
+        never lies about their order. A change of leader costs two reads, whoever else
+        joins or leaves costs none. Leaders of other libraries are not seen: they write no
+        term. While the link is down the last value stays; ``changes.fresh`` and
+        ``changes.age`` tell.
+
+        :param timeout: seconds to wait for the first answer.
+        :raises InvalidArgument: nobody has ever stood for this election.
+        :raises ConnectFailed: no answer came.
+        """
+        return Observation(self._session, self.path, self._dialect, timeout)
+
+    def resolve(
+        self,
+        call: Callable[[Candidate], _Result],
+        *,
+        max_age: float = 10.0,
+        timeout: float = 10.0,
+        again: type[Exception] | tuple[type[Exception], ...] = AGAIN,
+    ) -> _Result:
+        """Call whoever leads; when that one turns out to be deposed, look once more.
+
+        :param call: what to do with the leader's address or token; called at most twice, the
+            second time only if somebody else leads by then.
+        :param max_age: seconds that the first answer to "who leads" may be old.
+        :param timeout: seconds to wait for each answer of ZooKeeper.
+        :param again: what ``call`` raises when its leader is gone or deposed. A timeout or a
+            broken connection may mean that the call was done: leave them out when it must not
+            be done twice.
+        :returns: what ``call`` returned.
+        :raises NobodyLeads: nobody does at the moment.
+        """
+        return self._lookup.resolve(call, max_age=max_age, timeout=timeout, again=again)
 
     def candidates(self, timeout: float = 10.0) -> tuple[Candidate, ...]:
         """Read who stands, in order; the first leads or is about to."""

@@ -35,6 +35,7 @@ __all__ = [
     "LineageMismatch",
     "Lost",
     "Misuse",
+    "NobodyLeads",
     "NotElected",
     "NothingToAdopt",
     "PermissionDenied",
@@ -345,6 +346,14 @@ class NotElected(Unreachable, TimeoutError):
             else (f"not elected within {timeout:g} s")
         )
         super().__init__(f"{path}: {how} ({place})")
+
+
+class NobodyLeads(Unreachable):
+    """There is no leader to call now; there may be one in a moment."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(f"{path}: nobody leads at the moment; try again")
 
 
 class SequenceExhausted(Unreachable):

@@ -15,7 +15,7 @@ from zkelect.session.session import Session
 from zkelect.session.terms import term_path
 from zkelect.token import Token
 
-__all__ = ["Candidate", "others_stand", "read_leader", "read_roll"]
+__all__ = ["Candidate", "leader_of", "others_stand", "read_leader", "read_roll"]
 
 
 @attrs.frozen(kw_only=True)
@@ -107,14 +107,24 @@ def _term(session: Session, path: str, timeout: float) -> Term | None:
     return decode_term(data[0])
 
 
-def _candidate(entry: Entry, name: str, term: Term | None) -> Candidate:
-    candidate = Candidate(
-        node=entry.node, sequence=entry.sequence, name=name, foreign=not is_ours(entry.uuid)
+def leader_of(term: Term, entry: Entry) -> Candidate:
+    """Return the candidate whose term this is, as it was written."""
+    return Candidate(
+        node=entry.node,
+        sequence=entry.sequence,
+        name=term.name,
+        address=term.address,
+        token=term.token,
+        phase=term.phase,
+        since=term.since,
     )
-    if term is None or term.node != entry.node or term.ended is not None:
-        return candidate
-    return attrs.evolve(
-        candidate, address=term.address, token=term.token, phase=term.phase, since=term.since
+
+
+def _candidate(entry: Entry, name: str, term: Term | None) -> Candidate:
+    if term is not None and term.node == entry.node and term.ended is None:
+        return attrs.evolve(leader_of(term, entry), name=name, foreign=not is_ours(entry.uuid))
+    return Candidate(
+        node=entry.node, sequence=entry.sequence, name=name, foreign=not is_ours(entry.uuid)
     )
 
 

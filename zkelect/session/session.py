@@ -10,7 +10,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 from kazoo.client import KazooClient
 from kazoo.protocol.states import KazooState
@@ -44,6 +44,13 @@ _CLOSE_TIMEOUT: Final = 2.0
 """Seconds for the servers to answer a close, which is queued behind our deletes."""
 _LONGEST_RESTART: Final = 32.0
 _OPEN: Final = weakref.WeakSet["Session"]()
+
+
+class Watcher(Protocol):
+    """Who looks at the servers without standing."""
+
+    def resumed(self) -> None:
+        """Hear that there is a connection, perhaps of another session."""
 
 
 class Session:
@@ -82,6 +89,7 @@ class Session:
         self.causes: dict[str, Exception] = {}
         self.fatal: ZkelectError | None = None
         self.paused: list[Callable[[], None]] = []
+        self.observers: dict[Watcher, None] = {}
         self.pool = CallbackPool(self.clock.boottime)
         self._new_lease = lambda: Lease(tick=tick_time, hops=hops)
         self._owner = os.getpid()
@@ -334,6 +342,8 @@ class Session:
                 if resumed
                 else ev.SessionOpened(session_id=session_id, uuid=new_uuid())
             )
+        for observer in tuple(self.observers):
+            observer.resumed()
         if not resumed:
             old.void()
 
