@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from zkelect.core.events import Reason
     from zkelect.core.state import Phase
     from zkelect.election import Election
+    from zkelect.observer import Observation
     from zkelect.session.access import Digest, Sasl, Tls
     from zkelect.session.candidacy import Callbacks
     from zkelect.session.connecting import connect
@@ -37,6 +38,7 @@ __all__ = [
     "Digest",
     "Election",
     "Leadership",
+    "Observation",
     "Phase",
     "Reason",
     "Sasl",
@@ -55,6 +57,7 @@ _HOMES: Final = {
     "Digest": "zkelect.session.access",
     "Election": "zkelect.election",
     "Leadership": "zkelect.session.leadership",
+    "Observation": "zkelect.observer",
     "Phase": "zkelect.core.state",
     "Reason": "zkelect.core.events",
     "Sasl": "zkelect.session.access",

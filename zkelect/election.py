@@ -29,7 +29,7 @@ from zkelect.session.candidacy import Callbacks, Candidacy
 from zkelect.session.leadership import Leadership
 from zkelect.session.limits import check_timeout
 from zkelect.session.lookup import AGAIN, Lookup
-from zkelect.session.observation import Observation
+from zkelect.observer import Observation
 from zkelect.session.patience import Patience, Stopped
 from zkelect.session.roll import Candidate, others_stand, read_roll
 from zkelect.session.session import Session
