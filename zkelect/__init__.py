@@ -21,6 +21,10 @@ from zkelect.token import Token
 
 if TYPE_CHECKING:
     from zkelect import stores, testing
+    from zkelect.aio import AsyncElection
+    from zkelect.aio_leadership import AsyncLeadership
+    from zkelect.aio_observer import AsyncObservation
+    from zkelect.aio_session import AsyncSession, aconnect
     from zkelect.core.events import Reason
     from zkelect.core.state import Phase
     from zkelect.election import Election
@@ -33,6 +37,10 @@ if TYPE_CHECKING:
     from zkelect.session.session import Session
 
 __all__ = [
+    "AsyncElection",
+    "AsyncLeadership",
+    "AsyncObservation",
+    "AsyncSession",
     "Callbacks",
     "Candidate",
     "Digest",
@@ -45,6 +53,7 @@ __all__ = [
     "Session",
     "Tls",
     "Token",
+    "aconnect",
     "connect",
     "stores",
     "testing",
@@ -52,6 +61,10 @@ __all__ = [
 __all__ += errors.__all__
 
 _HOMES: Final = {
+    "AsyncElection": "zkelect.aio",
+    "AsyncLeadership": "zkelect.aio_leadership",
+    "AsyncObservation": "zkelect.aio_observer",
+    "AsyncSession": "zkelect.aio_session",
     "Callbacks": "zkelect.session.candidacy",
     "Candidate": "zkelect.session.roll",
     "Digest": "zkelect.session.access",
@@ -63,6 +76,7 @@ _HOMES: Final = {
     "Sasl": "zkelect.session.access",
     "Session": "zkelect.session.session",
     "Tls": "zkelect.session.access",
+    "aconnect": "zkelect.aio_session",
     "connect": "zkelect.session.connecting",
 }
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
 import random
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,34 +12,31 @@ from typing import Final, Literal, TypeVar
 from zkelect.core.events import Reason
 from zkelect.core.holddown import HoldDown
 from zkelect.core.lease import patience_of
-from zkelect.core.paths import check_name, normalize
 from zkelect.core.state import Phase
-from zkelect.core.znodes import KAZOO, Dialect
 from zkelect.errors import (
     CampaignInProgress,
     Fenced,
-    InvalidArgument,
     LeadershipLost,
     Unreachable,
 )
+from zkelect.observer import Observation
 from zkelect.session.adoption import adopt
-from zkelect.session.candidacy import Callbacks, Candidacy
+from zkelect.session.candidacy import Callbacks
 from zkelect.session.leadership import Leadership
 from zkelect.session.limits import check_timeout
 from zkelect.session.lookup import AGAIN, Lookup
-from zkelect.observer import Observation
 from zkelect.session.patience import Patience, Stopped
+from zkelect.session.proposal import Proposal
 from zkelect.session.roll import Candidate, others_stand, read_roll
 from zkelect.session.session import Session
 from zkelect.session.standing import Standing, take_office
-from zkelect.session.supervision import Conditions, OnSuspended
+from zkelect.session.supervision import OnSuspended
 from zkelect.token import Token
 
 __all__ = ["Election"]
 
 _log: Final = logging.getLogger("zkelect")
 _Result = TypeVar("_Result")
-_DIALECTS: Final[dict[str, Dialect]] = {KAZOO.name: KAZOO}
 
 
 class Election:
@@ -83,38 +78,29 @@ class Election:
         on_suspended: OnSuspended = "until-deadline",
         dialect: Literal["kazoo"] = "kazoo",
     ) -> None:
-        session.ensure_usable()
-        self.name: Final = f"{socket.gethostname()}-{os.getpid()}" if name is None else name
-        self.path: Final = normalize(path)
+        proposal = Proposal(
+            path=path,
+            name=name,
+            address=address,
+            eligible=eligible,
+            prepare=prepare,
+            prepare_timeout=prepare_timeout,
+            healthy=healthy,
+            unhealthy_after=unhealthy_after,
+            stall_timeout=stall_timeout,
+            on_suspended=on_suspended,
+            dialect=dialect,
+        )
+        self._candidacy = proposal.candidacy(session)
+        self.name: Final = self._candidacy.name
+        self.path: Final = self._candidacy.path
         self._session = session
-        self._dialect = _dialect(dialect)
+        self._dialect = self._candidacy.dialect
         self._eligible = eligible
         self._prepare = prepare
         self._lookup = Lookup(session, self.path, self._dialect)
         self._hold_down = HoldDown(session.timeout)
         self._standing: Standing | None = None
-        check_name(address, "address")
-        _check_durations(prepare_timeout, stall_timeout, unhealthy_after)
-        if on_suspended not in ("until-deadline", "pause-at-once"):
-            raise InvalidArgument(
-                "on_suspended", on_suspended, "'until-deadline' or 'pause-at-once'"
-            )
-        self._candidacy = Candidacy(
-            session,
-            path=self.path,
-            name=self.name,
-            address=address,
-            identity=check_name(self.name),
-            dialect=self._dialect,
-            prepares=prepare is not None or eligible is not None,
-            conditions=Conditions(
-                prepare_timeout=prepare_timeout,
-                healthy=healthy,
-                unhealthy_after=unhealthy_after,
-                stall_timeout=stall_timeout,
-                on_suspended=on_suspended,
-            ),
-        )
 
     def __repr__(self) -> str:
         """Show path, name and phase."""
@@ -371,20 +357,3 @@ class Election:
             return others_stand(self._session, self.path, self._dialect, own, timeout=1.0)
         except Unreachable:
             return True
-
-
-def _dialect(name: str) -> Dialect:
-    if name not in _DIALECTS:
-        raise InvalidArgument("dialect", name, f"one of {sorted(_DIALECTS)}")
-    return _DIALECTS[name]
-
-
-def _check_durations(
-    prepare_timeout: float | None, stall_timeout: float | None, unhealthy_after: int
-) -> None:
-    for argument, value in (("prepare_timeout", prepare_timeout), ("stall_timeout", stall_timeout)):
-        check_timeout(value, argument)
-        if value == 0:
-            raise InvalidArgument(argument, value, "seconds above 0, or None")
-    if unhealthy_after < 1:
-        raise InvalidArgument("unhealthy_after", unhealthy_after, "at least 1")

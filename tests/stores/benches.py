@@ -25,7 +25,12 @@ class Fence(Protocol):
 
 
 class Bench(Protocol):
-    """One store, seen from outside: what the contract needs beside the fence itself."""
+    """One store, seen from outside: what the contract needs beside the fence itself.
+
+    :ivar volatile: it can come back empty, so that a missing mark counts as lost.
+    """
+
+    volatile: bool
 
     def fence(self, *, domain: str = "d", timeout: float = 60.0) -> Fence:
         """Make a fence; two of one domain share the store, as those of two processes do."""
@@ -62,6 +67,8 @@ def entries(bench: Bench) -> list[str]:
 
 
 class MemoryBench:
+    volatile = False
+
     def __init__(self) -> None:
         self._fences: dict[str, MemoryFence] = {}
 
@@ -88,6 +95,8 @@ class MemoryBench:
 
 
 class SqliteBench:
+    volatile = False
+
     def __init__(self, path: Path) -> None:
         self.path = path
 

@@ -21,6 +21,7 @@ from zkelect.core.record import Term, TermPhase
 from zkelect.core.state import Phase, State
 from zkelect.core.znodes import Dialect
 from zkelect.errors import CampaignInProgress, NotElected, ZkelectError
+from zkelect.session.committing import Committer
 from zkelect.session.driver import Driver
 from zkelect.session.leadership import Leadership, Office
 from zkelect.session.patience import Patience
@@ -54,6 +55,7 @@ class Attendant(Protocol):
     def voided(self, leadership: Leadership) -> None: ...
     def failed(self, error: ZkelectError) -> None: ...
     def finished(self) -> None: ...
+    def closed(self) -> None: ...
 
 
 class Candidacy:
@@ -74,6 +76,7 @@ class Candidacy:
         self.session: Final = session
         self.path: Final = path
         self.name: Final = name
+        self.dialect: Final = dialect
         self.changed: Final = threading.Condition(session.lock)
         self.leadership: Leadership | None = None
         self.listeners: list[Callbacks] = []
@@ -86,6 +89,7 @@ class Candidacy:
         self._granted = 0
         self._left = 0
         self._book = TermBook(session.gateway, path)
+        self._committer = Committer(session, path)
         self._term: Term | None = None
         self._prepares = prepares
         self._told: tuple[Callbacks, ...] = ()
@@ -137,10 +141,10 @@ class Candidacy:
         """
         with self.changed:
             try:
-                while not self._decided(campaign):
+                while not self.decided(campaign):
                     patience.wait()
                 patience.heed()
-                return self._outcome(campaign)
+                return self.outcome(campaign)
             except BaseException:
                 self.cancel(campaign)
                 raise
@@ -199,8 +203,30 @@ class Candidacy:
         if self.session.foreign:
             return True
         with self.changed:
-            self.changed.wait_for(self._gone, timeout)
+            self.changed.wait_for(self.gone, timeout)
             return self._left >= self._campaign
+
+    def decided(self, campaign: int) -> bool:
+        """Whether the campaign was won, or cannot be won any more; under the lock."""
+        if self._error is not None and self._error[0] == campaign:
+            return True
+        return self._granted == campaign or self._left >= campaign or self.session.ended
+
+    def gone(self) -> bool:
+        """Whether nothing of our campaigns is left, or it cannot be told; under the lock."""
+        return self._left >= self._campaign or not self.session.connected
+
+    def outcome(self, campaign: int) -> Leadership:
+        """Return what a campaign that is decided has come to; under the lock.
+
+        :raises NotElected: somebody resigned for us meanwhile.
+        """
+        if self._error is not None and self._error[0] == campaign:
+            raise self._error[1]
+        self.session.ensure_usable()
+        if self.leadership is None or self._granted != campaign:
+            raise NotElected(self.path, None, None)
+        return self.leadership  # it may be lost again by now; whoever uses it checks
 
     # --- what the driver tells, under the lock -------------------------------------------------
 
@@ -221,7 +247,10 @@ class Candidacy:
             term=grant.stamp,
             lease=self.session.lease,
             office=Office(
-                clock=self.session.clock, end=self.end_term, zxid=lambda: self.session.zxid
+                clock=self.session.clock,
+                end=self.end_term,
+                zxid=lambda: self.session.zxid,
+                commit=self._committer.commit,
             ),
         )
         self._granted = self.driver.machine.state.campaign
@@ -289,6 +318,8 @@ class Candidacy:
 
     def closed(self) -> None:
         """The session is being closed: wake everybody."""
+        if self.attendant is not None:
+            self.attendant.closed()
         self.changed.notify_all()
 
     def suspended(self) -> None:
@@ -315,22 +346,6 @@ class Candidacy:
         return True
 
     # --- within ----------------------------------------------------------------------------------
-
-    def _decided(self, campaign: int) -> bool:
-        if self._error is not None and self._error[0] == campaign:
-            return True
-        return self._granted == campaign or self._left >= campaign or self.session.ended
-
-    def _gone(self) -> bool:
-        return self._left >= self._campaign or not self.session.connected
-
-    def _outcome(self, campaign: int) -> Leadership:
-        if self._error is not None and self._error[0] == campaign:
-            raise self._error[1]
-        self.session.ensure_usable()
-        if self.leadership is None or self._granted != campaign:
-            raise NotElected(self.path, None, None)
-        return self.leadership  # it may be lost again by now; whoever uses it checks
 
     def _call_back(self, name: str, leadership: Leadership) -> None:
         for callbacks in self._told:

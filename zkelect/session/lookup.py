@@ -53,16 +53,20 @@ class Lookup:
         """
         if not callable(call):
             raise InvalidArgument("call", call, "a function of the leader's Candidate")
-        first = self._present(timeout, max_age)
+        first = self.present(timeout, max_age)
         try:
             return call(first)
         except again:
-            second = self._present(timeout, 0.0)
-            if (second.node, second.token) == (first.node, first.token):
+            second = self.present(timeout, 0.0)
+            if second.is_same_term(first):
                 raise
         return call(second)
 
-    def _present(self, timeout: float, max_age: float) -> Candidate:
+    def present(self, timeout: float, max_age: float) -> Candidate:
+        """Return who leads.
+
+        :raises NobodyLeads: nobody does.
+        """
         leader = self.leader(timeout, max_age)
         if leader is None:
             leader = self.leader(timeout, 0.0)  # the cache may say so of an election just held

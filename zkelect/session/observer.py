@@ -76,6 +76,10 @@ class Observer:
             self._forget()
             self._read_term()
 
+    def ended(self) -> None:
+        """Hear that the session is over: whoever waits is told so."""
+        self._changed()
+
     # --- within ----------------------------------------------------------------------------
 
     def _forget(self) -> None:

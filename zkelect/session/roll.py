@@ -36,6 +36,10 @@ class Candidate:
     phase: TermPhase | None = None
     since: float | None = None
 
+    def is_same_term(self, other: Candidate) -> bool:
+        """Whether this is the same candidate in the same term, whatever its phase."""
+        return (self.node, self.token) == (other.node, other.token)
+
 
 def read_roll(
     session: Session, path: str, dialect: Dialect, timeout: float

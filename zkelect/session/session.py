@@ -52,6 +52,9 @@ class Watcher(Protocol):
     def resumed(self) -> None:
         """Hear that there is a connection, perhaps of another session."""
 
+    def ended(self) -> None:
+        """Hear that there will never be one again."""
+
 
 class Session:
     """A session with an ensemble, for any number of elections; made by :func:`connect`.
@@ -204,7 +207,7 @@ class Session:
             if self._closed:
                 return
             self._closed = True
-            self.changed.notify_all()
+            self._tell_ended()
             for driver in tuple(self.roster.standing):
                 driver.close()
             patience = min(patience_of(self.timeout), 2.0) if timeout is None else timeout
@@ -376,6 +379,7 @@ class Session:
             self.fatal = AuthenticationFailed(self.hosts, ", ".join(self.schemes) or "no")
             for driver in tuple(self.roster.standing):
                 driver.fail(self.fatal)
+            self._tell_ended()
             return
         pause = min(2.0**self._restarts, _LONGEST_RESTART)
         self._restarts += 1
@@ -396,6 +400,11 @@ class Session:
             for call in tuple(self.paused):
                 call()
             self.paused.clear()
+
+    def _tell_ended(self) -> None:
+        for observer in tuple(self.observers):
+            observer.ended()
+        self.changed.notify_all()
 
     def _all_returned(self, caller: object) -> bool:
         """Whether no body runs, but for the callback that closes the session itself."""

@@ -125,6 +125,9 @@ class Standing:
         else:
             self._later(self._hold_down.wait(random.random(), others=False))
 
+    def closed(self) -> None:
+        """Do nothing more: the next try finds the session closed."""
+
     # --- within ----------------------------------------------------------------------------
 
     def _submit(self, what: str, call: Callable[[], None]) -> None:
