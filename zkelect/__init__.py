@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from zkelect.aio_session import AsyncSession, aconnect
     from zkelect.core.events import Reason
     from zkelect.core.state import Phase
+    from zkelect.decorator import leader_only
     from zkelect.election import Election
     from zkelect.observer import Observation
     from zkelect.session.access import Digest, Sasl, Tls
@@ -55,6 +56,7 @@ __all__ = [
     "Token",
     "aconnect",
     "connect",
+    "leader_only",
     "stores",
     "testing",
 ]
@@ -78,6 +80,7 @@ _HOMES: Final = {
     "Tls": "zkelect.session.access",
     "aconnect": "zkelect.aio_session",
     "connect": "zkelect.session.connecting",
+    "leader_only": "zkelect.decorator",
 }
 
 
