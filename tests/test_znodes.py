@@ -9,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zkelect.core.znodes import (
+    CURATOR_LATCH,
+    CURATOR_LOCK,
+    DIALECTS,
     KAZOO,
     LAST_SEQUENCE,
     WORN_SEQUENCE,
@@ -117,9 +120,45 @@ def test_negative_numbers_come_first_and_exhaust_the_roll() -> None:
 
 
 def test_h35_strangers_are_kept_aside_and_shown() -> None:
-    roll = KAZOO.read(["config", *names(3), "_c_u-latch-0000000001"])
+    roll = KAZOO.read(["config", *names(3), "u__rlock__0000000001"])
     assert [entry.sequence for entry in roll.entries] == [3]
-    assert roll.strangers == ("config", "_c_u-latch-0000000001")
+    assert roll.strangers == ("config", "u__rlock__0000000001")
+
+
+DASHED = "01234567-89ab-4def-8123-456789abcdef"
+
+PEERS = {
+    f"{KAZOOS}__lock__0000000001": ("kazoo", KAZOOS),
+    f"_c_{DASHED}-latch-0000000002": ("curator-latch", KAZOOS),
+    f"_c_{DASHED}-lock-0000000003": ("curator-lock", KAZOOS),
+    f"_c_{KAZOOS}-lock-0000000004": ("curator-lock", KAZOOS),  # Go's
+    "x-72057611460345856-0000000005": ("java", "72057611460345856"),
+    f"zkelect-{OURS}-0000000006": ("zkelect", OURS),
+}
+
+
+def test_h35_candidates_of_all_known_libraries_are_peers_in_one_order() -> None:
+    for dialect in DIALECTS.values():
+        roll = dialect.read([*reversed(PEERS), "config"])
+        assert [entry.node for entry in roll.entries] == list(PEERS)
+        assert [(entry.dialect, entry.uuid) for entry in roll.entries] == list(PEERS.values())
+        assert roll.dialects == {"kazoo", "curator-latch", "curator-lock", "java", "zkelect"}
+        assert roll.strangers == ("config",)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
+def test_a_candidate_of_ours_is_ours_in_each_dialect(dialect: Dialect) -> None:
+    entry = dialect.parse(java_name(dialect.prefix(OURS), 7))
+    assert entry is not None
+    assert (entry.uuid, entry.sequence, entry.dialect) == (OURS, 7, dialect.name)
+    assert is_ours(entry.uuid)
+    roll = KAZOO.read([entry.node])
+    assert roll.of(OURS) == (entry,)
+
+
+def test_curators_names_have_curators_form() -> None:
+    assert CURATOR_LATCH.prefix(KAZOOS) == f"_c_{DASHED}-latch-"
+    assert CURATOR_LOCK.prefix(KAZOOS) == f"_c_{DASHED}-lock-"
 
 
 @given(st.lists(st.integers(0, LAST_SEQUENCE), unique=True, min_size=1), st.data())

@@ -8,7 +8,7 @@ import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from zkelect.aio_leadership import AsyncLeadership
 from zkelect.aio_news import Deadline, News
@@ -21,7 +21,7 @@ from zkelect.core.state import Phase
 from zkelect.errors import Fenced, LeadershipLost, NotElected, Unreachable
 from zkelect.session.limits import check_timeout
 from zkelect.session.lookup import AGAIN, Lookup
-from zkelect.session.proposal import Proposal
+from zkelect.session.proposal import DialectName, Proposal
 from zkelect.session.roll import Candidate, others_stand, read_roll
 from zkelect.session.supervision import OnSuspended
 
@@ -58,7 +58,8 @@ class AsyncElection:
         unhealthy_after: int = 3,
         stall_timeout: float | None = None,
         on_suspended: OnSuspended = "until-deadline",
-        dialect: Literal["kazoo"] = "kazoo",
+        dialect: DialectName = "kazoo",
+        strict: bool = False,
     ) -> None:
         self._session = session.session
         self._news = News(self._session)
@@ -74,6 +75,7 @@ class AsyncElection:
             stall_timeout=stall_timeout,
             on_suspended=on_suspended,
             dialect=dialect,
+            strict=strict,
         )
         self._candidacy = proposal.candidacy(self._session)
         self._candidacy.attendant = self._news

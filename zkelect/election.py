@@ -7,7 +7,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Final, Literal, TypeVar
+from typing import Final, TypeVar
 
 from zkelect.core.events import Reason
 from zkelect.core.holddown import HoldDown
@@ -26,7 +26,7 @@ from zkelect.session.leadership import Leadership
 from zkelect.session.limits import check_timeout
 from zkelect.session.lookup import AGAIN, Lookup
 from zkelect.session.patience import Patience, Stopped
-from zkelect.session.proposal import Proposal
+from zkelect.session.proposal import DialectName, Proposal
 from zkelect.session.roll import Candidate, others_stand, read_roll
 from zkelect.session.session import Session
 from zkelect.session.standing import Standing, take_office
@@ -57,8 +57,13 @@ class Election:
     :param stall_timeout: seconds without :meth:`Leadership.progress` that end it.
     :param on_suspended: ``"until-deadline"``: go on while the lease is valid, also while
         the link is down; ``"pause-at-once"``: checks fail until it is back and proven.
-    :param dialect: how candidates are named: ``"kazoo"`` shares one queue with kazoo's
-        Election and Lock.
+    :param dialect: how candidates are named, so that they share one queue with another
+        library's: ``"kazoo"`` with kazoo's Election and Lock, ``"curator-latch"`` with Curator's
+        LeaderLatch, ``"curator-lock"`` with its InterProcessMutex and LeaderSelector,
+        ``"zkelect"`` with nobody. All candidates of a path should be of one dialect: leaders of
+        another library have no lease, and may not see ours.
+    :param strict: refuse to stand (ForeignCompany) when others in the queue are of another
+        dialect, or sequential znodes of none; otherwise a warning tells.
     :raises InvalidArgument: before anything is created.
     """
 
@@ -76,7 +81,8 @@ class Election:
         unhealthy_after: int = 3,
         stall_timeout: float | None = None,
         on_suspended: OnSuspended = "until-deadline",
-        dialect: Literal["kazoo"] = "kazoo",
+        dialect: DialectName = "kazoo",
+        strict: bool = False,
     ) -> None:
         proposal = Proposal(
             path=path,
@@ -90,6 +96,7 @@ class Election:
             stall_timeout=stall_timeout,
             on_suspended=on_suspended,
             dialect=dialect,
+            strict=strict,
         )
         self._candidacy = proposal.candidacy(session)
         self.name: Final = self._candidacy.name

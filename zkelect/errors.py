@@ -28,6 +28,7 @@ __all__ = [
     "EnsembleWentBack",
     "FenceStateLost",
     "Fenced",
+    "ForeignCompany",
     "InvalidArgument",
     "LeaderPresent",
     "LeadershipLost",
@@ -112,6 +113,28 @@ class NothingToAdopt(Misuse):
         super().__init__(
             f"{path}: nothing to adopt: at generation {generation} each new leader's token is "
             f"above the mark {mark} already"
+        )
+
+
+class ForeignCompany(Misuse):
+    """``strict=True``, and in the queue are candidates that do not see ours, or may be some.
+
+    :ivar dialect: ours. :ivar others: dialects of the others. :ivar unknown: sequential znodes
+        of no dialect that is known.
+    """
+
+    def __init__(
+        self, path: str, dialect: str, others: Sequence[str], unknown: Sequence[str]
+    ) -> None:
+        self.path, self.dialect = path, dialect
+        self.others, self.unknown = tuple(others), tuple(unknown)
+        seen = [f"candidates of {', '.join(others)}"] if others else []
+        seen += (
+            [f"{len(unknown)} unknown sequential znodes such as {unknown[0]!r}"] if unknown else []
+        )
+        super().__init__(
+            f"{path}: not standing in dialect {dialect!r} beside {' and '.join(seen)}; give "
+            "dialect= as the others have it, or strict=False to stand all the same"
         )
 
 

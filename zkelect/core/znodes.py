@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 import attrs
 
-__all__ = ["KAZOO", "LAST_SEQUENCE", "WORN_SEQUENCE", "Dialect", "Entry", "Roll", "is_ours"]
+__all__ = [
+    "CURATOR_LATCH",
+    "CURATOR_LOCK",
+    "DIALECTS",
+    "KAZOO",
+    "LAST_SEQUENCE",
+    "WORN_SEQUENCE",
+    "ZKELECT",
+    "Dialect",
+    "Entry",
+    "Roll",
+    "is_ours",
+]
 
 LAST_SEQUENCE: Final = 2**31 - 2
 """The last number that can be trusted: at 2^31-1 the parent's counter sticks or turns
@@ -26,12 +39,14 @@ class Entry:
 
     :param node: the name below the parent. :param sequence: the server's number;
         negative once the counter has overflowed.
-    :param uuid: what stands before the dialect's mark: tells whose create it was.
+    :param uuid: what stands before the dialect's mark, without dashes: whose create it was.
+    :param dialect: the name of the dialect.
     """
 
     node: str
     sequence: int
     uuid: str
+    dialect: str = "kazoo"
 
     @property
     def exhausted(self) -> bool:
@@ -43,31 +58,37 @@ class Entry:
 class Dialect:
     """How one library names its candidates.
 
-    :param name: what users call it. :param infix: what stands between uuid and number.
+    :param name: what users call it. :param lead: what stands before the uuid.
+    :param infix: what stands between uuid and number.
+    :param dashed: whether the uuid is written with its four dashes.
     """
 
     name: str
     infix: str
+    lead: str = ""
+    dashed: bool = False
 
     def prefix(self, uuid: str) -> str:
         """Return the name to hand to a sequential create."""
-        return f"{uuid}{self.infix}"
+        return f"{self.lead}{_dashed(uuid) if self.dashed else uuid}{self.infix}"
 
     def parse(self, child: str) -> Entry | None:
-        """Read one child's name; None when it is not of this dialect.
-
-        Java pads with ``%010d``: a negative number has nine or ten digits.
-        """
-        match = re.fullmatch(rf"(.*){re.escape(self.infix)}(-?[0-9]{{10}}|-[0-9]{{9}})", child)
+        """Read one child's name; None when it is not of this dialect."""
+        match = _pattern(self.lead, self.infix).fullmatch(child)
         if match is None:
             return None
-        return Entry(node=child, sequence=int(match[2]), uuid=match[1])
+        uuid = match[1].replace("-", "") if self.lead else match[1]
+        return Entry(node=child, sequence=int(match[2]), uuid=uuid, dialect=self.name)
 
     def read(self, children: Iterable[str]) -> Roll:
-        """Put a parent's children in order; what is no candidate is kept aside."""
+        """Put a parent's children in order; what is no candidate is kept aside.
+
+        Candidates of all dialects are peers: the number that orders them is the parent's, one
+        counter for all.
+        """
         entries, strangers = [], []
         for child in children:
-            entry = self.parse(child)
+            entry = self.parse(child) or _recognize(child)
             if entry is None:
                 strangers.append(child)
             else:
@@ -77,7 +98,38 @@ class Dialect:
 
 
 KAZOO: Final = Dialect(name="kazoo", infix="__lock__")
-"""The name shape of kazoo's Election and Lock: old and new processes share one queue."""
+"""kazoo's Election and Lock (kazoo.recipe.lock)."""
+
+CURATOR_LATCH: Final = Dialect(name="curator-latch", lead="_c_", infix="-latch-", dashed=True)
+"""Curator's LeaderLatch (org.apache.curator.framework.recipes.leader)."""
+
+CURATOR_LOCK: Final = Dialect(name="curator-lock", lead="_c_", infix="-lock-", dashed=True)
+"""Curator's InterProcessMutex and LeaderSelector; Go's zk.Lock, without the dashes."""
+
+ZKELECT: Final = Dialect(name="zkelect", lead="zkelect-", infix="-")
+"""Our own, for a path that no other library shares."""
+
+_JAVA: Final = Dialect(name="java", lead="x-", infix="-")
+"""ZooKeeper's lock recipe in Java (WriteLock): what stands there is its session id."""
+
+DIALECTS: Final = {each.name: each for each in (KAZOO, CURATOR_LATCH, CURATOR_LOCK, ZKELECT)}
+"""Those in which we can stand ourselves, by name."""
+
+_KNOWN: Final = (*DIALECTS.values(), _JAVA)
+
+
+def _recognize(child: str) -> Entry | None:
+    return next((entry for each in _KNOWN if (entry := each.parse(child))), None)
+
+
+@lru_cache
+def _pattern(lead: str, infix: str) -> re.Pattern[str]:
+    """Java pads with ``%010d``: a negative number has nine or ten digits."""
+    return re.compile(rf"{re.escape(lead)}(.*){re.escape(infix)}(-?[0-9]{{10}}|-[0-9]{{9}})")
+
+
+def _dashed(uuid: str) -> str:
+    return "-".join((uuid[:8], uuid[8:12], uuid[12:16], uuid[16:20], uuid[20:]))
 
 
 @attrs.frozen(kw_only=True)
@@ -98,6 +150,11 @@ class Roll:
     def of(self, uuid: str) -> tuple[Entry, ...]:
         """Return the entries made by one campaign, lowest first."""
         return tuple(entry for entry in self.entries if entry.uuid == uuid)
+
+    @property
+    def dialects(self) -> frozenset[str]:
+        """The names of the dialects in which somebody stands."""
+        return frozenset(entry.dialect for entry in self.entries)
 
     @property
     def exhausted(self) -> Entry | None:

@@ -70,6 +70,7 @@ class Candidacy:
         address: str,
         identity: bytes,
         dialect: Dialect,
+        strict: bool = False,
         prepares: bool,
         conditions: Conditions,
     ) -> None:
@@ -93,7 +94,8 @@ class Candidacy:
         self._term: Term | None = None
         self._prepares = prepares
         self._told: tuple[Callbacks, ...] = ()
-        self.driver: Final = Driver(session, self, State(path=path, dialect=dialect), identity)
+        state = State(path=path, dialect=dialect)
+        self.driver: Final = Driver(session, self, state, identity, strict=strict)
 
     # --- what faces call ---------------------------------------------------------------------
 
@@ -250,7 +252,7 @@ class Candidacy:
                 clock=self.session.clock,
                 end=self.end_term,
                 zxid=lambda: self.session.zxid,
-                commit=self._committer.commit,
+                batch=self._committer.batch,
             ),
         )
         self._granted = self.driver.machine.state.campaign

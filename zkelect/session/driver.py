@@ -94,13 +94,18 @@ class Driver:
     """One candidate of one session.
 
     :param state: where its machine begins. :param identity: the bytes of its znode.
+    :param strict: do not stand among candidates that do not see ours.
     """
 
-    def __init__(self, host: Host, face: Face, state: State, identity: bytes) -> None:
+    def __init__(
+        self, host: Host, face: Face, state: State, identity: bytes, *, strict: bool = False
+    ) -> None:
         self.machine: Final = Machine(state)
         self._host = host
         self._face = face
-        self._requests = Requests(host, state.path, state.dialect, identity, self.feed)
+        self._requests = Requests(
+            host, state.path, state.dialect, identity, self.feed, strict=strict
+        )
         self._events: deque[Event] = deque()
         self._running = False
         self._rereading: Timer | None = None

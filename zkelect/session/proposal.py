@@ -5,21 +5,22 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import attrs
 
 from zkelect.core.paths import check_name, normalize
-from zkelect.core.znodes import KAZOO, Dialect
+from zkelect.core.znodes import DIALECTS
 from zkelect.errors import InvalidArgument
 from zkelect.session.candidacy import Candidacy
 from zkelect.session.limits import check_timeout
 from zkelect.session.session import Session
 from zkelect.session.supervision import Conditions, OnSuspended
 
-__all__ = ["Proposal"]
+__all__ = ["DialectName", "Proposal"]
 
-_DIALECTS: Final[dict[str, Dialect]] = {KAZOO.name: KAZOO}
+DialectName = Literal["kazoo", "curator-latch", "curator-lock", "zkelect"]
+
 _POLICIES: Final = ("until-deadline", "pause-at-once")
 
 
@@ -41,6 +42,7 @@ class Proposal:
     stall_timeout: float | None
     on_suspended: OnSuspended
     dialect: str
+    strict: bool
 
     def __attrs_post_init__(self) -> None:
         """Judge what was said."""
@@ -48,8 +50,8 @@ class Proposal:
         self._check_durations()
         if self.on_suspended not in _POLICIES:
             raise InvalidArgument("on_suspended", self.on_suspended, f"one of {_POLICIES}")
-        if self.dialect not in _DIALECTS:
-            raise InvalidArgument("dialect", self.dialect, f"one of {sorted(_DIALECTS)}")
+        if self.dialect not in DIALECTS:
+            raise InvalidArgument("dialect", self.dialect, f"one of {sorted(DIALECTS)}")
 
     def candidacy(self, session: Session) -> Candidacy:
         """Return the candidate; nothing is created on the servers yet."""
@@ -61,7 +63,8 @@ class Proposal:
             name=name,
             address=self.address,
             identity=check_name(name),
-            dialect=_DIALECTS[self.dialect],
+            dialect=DIALECTS[self.dialect],
+            strict=self.strict,
             prepares=self.prepare is not None or self.eligible is not None,
             conditions=Conditions(
                 prepare_timeout=self.prepare_timeout,

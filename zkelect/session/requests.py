@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from posixpath import dirname
 from typing import Any, Final, Protocol
 
@@ -19,6 +19,7 @@ from zkelect.errors import (
     ServerTooOld,
     ZkelectError,
 )
+from zkelect.session.company import Company
 from zkelect.session.gateway import Check, Failure, Fault, Gateway, Stat
 from zkelect.session.terms import history_path, term_path
 
@@ -55,8 +56,11 @@ class Requests:
         dialect: Dialect,
         identity: bytes,
         feed: Callable[[Event], None],
+        strict: bool = False,
     ) -> None:
         self._ensemble = ensemble
+        self._company = Company(path, dialect, strict=strict)
+        self._attempt: Stamp | None = None
         self._path = path
         self._dialect = dialect
         self._identity = identity
@@ -102,6 +106,8 @@ class Requests:
             record = _decoded(answer)
             if isinstance(children, Failure):
                 self._fail(effect, children, self._path, "read")
+            elif (error := self._look_around(effect, children)) is not None:
+                self._refuse(effect, error)
             elif isinstance(record, Failure):
                 self._fail(effect, record, record_path(self._path), "read")
             else:
@@ -110,6 +116,13 @@ class Requests:
 
         self._gateway.children(self._path, roll.append)
         self._gateway.get(record_path(self._path), done)
+
+    def _look_around(self, effect: ev.ReadRoll, children: Sequence[str]) -> ZkelectError | None:
+        """Judge the company at the first roll of an attempt; who stands, stays."""
+        if effect.stamp == self._attempt:
+            return None
+        self._attempt = effect.stamp
+        return self._company.refuse(children)
 
     def read_record(self, stamp: Stamp) -> None:
         """Read the record again, because a probe found it changed."""
@@ -198,7 +211,7 @@ class Requests:
 
     def _recognize(self, node: str, identity: bytes) -> None:
         """Say so when our predecessor has our name: most often it is our own past."""
-        ours = node.startswith(self._uuid) or node == self._recognized
+        ours = node.startswith(self._dialect.prefix(self._uuid)) or node == self._recognized
         if identity == self._identity and not ours:
             self._recognized = node
             _news.warning(
