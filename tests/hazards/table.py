@@ -73,7 +73,13 @@ def _tests_of(file: Path) -> Iterator[str]:
             case ast.FunctionDef(name=name) if name.startswith("test_"):
                 yield name
             case ast.ImportFrom(module=str(module), names=[ast.alias(name="*")]):
-                yield from _tests_of(ROOT / "tests" / f"{module.replace('.', '/')}.py")
+                yield from _tests_of(_find(module))
+
+
+def _find(module: str) -> Path:
+    """Return a module's file: pytest's path has both folders (tox.ini)."""
+    name = f"{module.replace('.', '/')}.py"
+    return next(file for at in ("tests", "integration") if (file := ROOT / at / name).exists())
 
 
 def read_cases() -> list[Case]:
