@@ -10,7 +10,7 @@ import sys
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
-from bench import checking, crowd, importing, probing, queueing, succession
+from bench import checking, crowd, importing, probing, queueing, redis_sets, succession, znodes
 from bench.samples import HEADINGS
 from zkelect.testing import find_server
 
@@ -27,7 +27,9 @@ _PARTS: Final[dict[str, Callable[[int], Iterator[Row]]]] = {
     "checking": checking.rows,
     "importing": importing.rows,
     "probing": probing.rows,
+    "redis": redis_sets.rows,
     "succession": succession.rows,
+    "znodes": znodes.rows,
 }
 
 

@@ -150,6 +150,12 @@ def test_h60_the_failed_item_is_told_and_nothing_else() -> None:
     assert scene.markers[0] == scene.markers[1]
 
 
+def test_h60_where_every_item_was_rolled_back_nothing_was_committed() -> None:
+    scene = Scene((ROLLED_BACK, ROLLED_BACK, ROLLED_BACK))
+    with pytest.raises(RequestFailed, match="nothing of the transaction was written"):
+        scene.commit()
+
+
 @pytest.mark.parametrize(
     ("write", "path", "permission"),
     [

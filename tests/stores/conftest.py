@@ -44,9 +44,9 @@ def sqlite_bench(tmp_path: Path) -> SqliteBench:
 class Writer:
     """Another process that leads: gives it orders and reads its answers (writer.py)."""
 
-    def __init__(self, path: Path, token: Token, *options: str) -> None:
+    def __init__(self, path: Path, token: Token, *options: str, script: Path = WRITER) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, str(WRITER), str(path), str(token), *options],
+            [sys.executable, str(script), str(path), str(token), *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from stores.benches import MemoryBench, SqliteBench
 from stores.contract import *  # noqa: F403  # collected here, with this module's bench
+from stores.file_bench import FileBench
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
     from stores.benches import Bench
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "file"])
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
-    return MemoryBench() if request.param == "memory" else SqliteBench(tmp_path / "jobs.db")
+    match request.param:
+        case "memory":
+            return MemoryBench()
+        case "sqlite":
+            return SqliteBench(tmp_path / "jobs.db")
+        case _:
+            return FileBench(tmp_path)

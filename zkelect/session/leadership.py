@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -15,6 +15,9 @@ from zkelect.errors import LeadershipLost, LeadershipSuspended
 from zkelect.session.clock import SLEPT, Clock
 from zkelect.token import Token
 
+if TYPE_CHECKING:
+    from zkelect.session.committing import Batch
+
 __all__ = ["Leadership", "Office"]
 
 
@@ -23,11 +26,13 @@ class Office:
     """What a leadership needs of the session that granted it.
 
     :ivar end: end this term for a reason. :ivar zxid: the latest zxid the ensemble told.
+    :ivar batch: begin a commit that needs our candidate to be there.
     """
 
     clock: Clock
     end: Callable[[Stamp, Reason], None]
     zxid: Callable[[], int]
+    batch: Callable[[Leadership], Batch]
 
 
 class Leadership:
@@ -160,6 +165,13 @@ class Leadership:
     def end(self, reason: str) -> None:
         """End this term now, because a guarded store refused it or it cannot go on."""
         self._office.end(self.term, Reason(reason))
+
+    def batch(self) -> Batch:
+        """Begin a commit to ZooKeeper that needs our candidate to be there.
+
+        For :class:`zkelect.stores.ZnodeFence`, which see.
+        """
+        return self._office.batch(self)
 
     # The session's side: always under its lock.
 

@@ -7,7 +7,6 @@ import math
 import os
 import threading
 import uuid
-import weakref
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
@@ -29,6 +28,7 @@ from zkelect.session import wire
 from zkelect.session.access import parse_acl
 from zkelect.session.clock import Clock, SystemClock
 from zkelect.session.driver import Roster
+from zkelect.session.forks import enrol, strike_off
 from zkelect.session.handler import ObservedSocket
 from zkelect.session.limits import check_session, check_timeout
 from zkelect.session.link import AdoptedLink, Link
@@ -43,7 +43,6 @@ _log: Final = logging.getLogger("zkelect.session")
 _CLOSE_TIMEOUT: Final = 2.0
 """Seconds for the servers to answer a close, which is queued behind our deletes."""
 _LONGEST_RESTART: Final = 32.0
-_OPEN: Final = weakref.WeakSet["Session"]()
 
 
 class Watcher(Protocol):
@@ -106,7 +105,7 @@ class Session:
         self.link = make_link(self)
         self.gateway = self.link.gateway(self.clock, acl, self.deliver)
         self.prober = Prober(self.gateway, self.clock, self.roster, self._answered)
-        _OPEN.add(self)
+        enrol(self)
 
     # --- what users see ------------------------------------------------------------------
 
@@ -221,7 +220,7 @@ class Session:
         self.link.stop(release=release, timeout=_CLOSE_TIMEOUT if timeout is None else timeout)
         self._ticker.join(patience)
         self.pool.close()
-        _OPEN.discard(self)
+        strike_off(self)
 
     # --- what elections need -----------------------------------------------------------------
 
@@ -427,11 +426,3 @@ def new_uuid() -> str:
     """Return a fresh candidate uuid: random, marked as ours by its version (RFC 9562)."""
     drawn = uuid.uuid4().hex
     return f"{drawn[:12]}8{drawn[13:]}"
-
-
-def _leave_parent_alone() -> None:
-    for session in tuple(_OPEN):
-        session.forked()
-
-
-os.register_at_fork(after_in_child=_leave_parent_alone)

@@ -11,17 +11,65 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from zkelect.stores.adoption import adopt
+    from zkelect.stores.async_redis import AsyncRedisFence
+    from zkelect.stores.async_sql import AsyncSqlFence
+    from zkelect.stores.file import FileFence
+    from zkelect.stores.http_asgi import AsyncFencingMiddleware
+    from zkelect.stores.http_client import RequestsAuth, async_httpx_hooks, httpx_hooks
+    from zkelect.stores.http_header import read_token
+    from zkelect.stores.http_wsgi import FencingMiddleware
     from zkelect.stores.mark import Mark
     from zkelect.stores.memory import MemoryFence
+    from zkelect.stores.receiver import Receiver
+    from zkelect.stores.redis import RedisFence
+    from zkelect.stores.s3 import S3Fence
+    from zkelect.stores.sql import SqlFence
+    from zkelect.stores.sql_table import fence_table
     from zkelect.stores.sqlite import SqliteFence
+    from zkelect.stores.znode import ZnodeFence
 
-__all__ = ["Mark", "MemoryFence", "SqliteFence", "adopt"]
+__all__ = [
+    "AsyncFencingMiddleware",
+    "AsyncRedisFence",
+    "AsyncSqlFence",
+    "FencingMiddleware",
+    "FileFence",
+    "Mark",
+    "MemoryFence",
+    "Receiver",
+    "RedisFence",
+    "RequestsAuth",
+    "S3Fence",
+    "SqlFence",
+    "SqliteFence",
+    "ZnodeFence",
+    "adopt",
+    "async_httpx_hooks",
+    "fence_table",
+    "httpx_hooks",
+    "read_token",
+]
 
 _MODULES: Final = {
+    "AsyncFencingMiddleware": "http_asgi",
+    "AsyncRedisFence": "async_redis",
+    "AsyncSqlFence": "async_sql",
+    "FencingMiddleware": "http_wsgi",
+    "FileFence": "file",
     "Mark": "mark",
     "MemoryFence": "memory",
+    "Receiver": "receiver",
+    "RedisFence": "redis",
+    "RequestsAuth": "http_client",
+    "S3Fence": "s3",
+    "SqlFence": "sql",
     "SqliteFence": "sqlite",
+    "ZnodeFence": "znode",
     "adopt": "adoption",
+    "async_httpx_hooks": "http_client",
+    "fence_table": "sql_table",
+    "httpx_hooks": "http_client",
+    "read_token": "http_header",
 }
 
 

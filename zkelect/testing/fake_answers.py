@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import attrs
 
 from zkelect.session.link import reply_error
 from zkelect.testing.fake_server import Question
-from zkelect.testing.fake_tree import Check, Delete, Happened, Operation, Put, Refusal
+from zkelect.testing.fake_tree import Check, Create, Delete, Happened, Operation, Put, Refusal
 
 if TYPE_CHECKING:
     from zkelect.testing.fake_client import FakeClient
@@ -28,11 +29,15 @@ class Result:
     exception: Exception | None = None
     _ready: bool = False
     _callback: Callable[[Any], None] | None = None
+    _arrived: threading.Event = attrs.field(factory=threading.Event)
 
     def rawlink(self, callback: Callable[[Any], None]) -> None:
         self._callback = callback
         if self._ready:
             self._hand_on(self.steps)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        return self._arrived.wait(timeout)
 
     def set(self, value: Any) -> None:
         if isinstance(value, Refusal):
@@ -40,6 +45,7 @@ class Result:
         else:
             self.value = value
         self._ready = True
+        self._arrived.set()
         if self._callback is not None:
             self._hand_on(self.steps)
 
@@ -88,6 +94,16 @@ class Batch:
 
     def set_data(self, path: str, value: bytes, version: int = -1) -> None:
         self._operations.append(Put(path=path, data=value, version=version))
+
+    def create(
+        self,
+        path: str,
+        value: bytes = b"",
+        acl: Sequence[Any] | None = None,
+        *,
+        ephemeral: bool = False,
+    ) -> None:
+        self._operations.append(Create(path=path, data=value, ephemeral=ephemeral))
 
     def delete(self, path: str, version: int = -1) -> None:
         self._operations.append(Delete(path=path, version=version))
