@@ -8,6 +8,7 @@ boot clock, the same one in every process.
 from __future__ import annotations
 
 import json
+import os
 import re
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,13 @@ def doomed() -> Iterator[LocalEnsemble]:
 def path(request: pytest.FixtureRequest) -> str:
     """The election of this test."""
     return "/elections/" + re.sub(r"\W+", "-", request.node.name)
+
+
+@pytest.fixture
+def times() -> Callable[..., int]:
+    """Choose how often to do something: so often as a rule, or as often as is promised."""
+    thorough = os.environ.get("ZKELECT_THOROUGH", "") not in ("", "0")
+    return lambda quick, promised: promised if thorough else quick
 
 
 # --- the operator ----------------------------------------------------------------------------

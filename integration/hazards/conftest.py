@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,14 +10,7 @@ from election.actor import TICK
 from zkelect.testing import LocalEnsemble
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-
-@pytest.fixture
-def times() -> Callable[..., int]:
-    """Choose how often to do something: so often as a rule, or as often as is promised."""
-    thorough = os.environ.get("ZKELECT_THOROUGH", "") not in ("", "0")
-    return lambda quick, promised: promised if thorough else quick
+    from collections.abc import Iterator
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,8 @@ __all__ = ["Case", "hazards_of", "main", "named_tests", "read_cases"]
 _NUMBER: Final = re.compile(r"(?:^test|(?<=h\d\d))_h(\d\d)(?=_)")
 _LEVELS: Final = (
     ("integration/chaos", "ensemble"),
+    ("integration/ensembles", "ensemble"),
+    ("integration/containers", "ensemble"),
     ("integration/proxy", "proxy"),
     ("integration", "integration"),
     ("tests/test_stories.py", "story"),

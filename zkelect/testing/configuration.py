@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["JVM_OPTIONS", "LOG_CONFIGURATIONS", "Ports", "Settings"]
+__all__ = ["HEALING_OPTIONS", "JVM_OPTIONS", "LOG_CONFIGURATIONS", "Ports", "Settings"]
 
 # A learner has this long to join, and may lag this long before it is dropped: far above
 # what a busy machine with two cores takes, whatever the tick.
@@ -36,6 +36,14 @@ JVM_OPTIONS: Final = (
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
     "-Dorg.slf4j.simpleLogger.log.org.apache.zookeeper.server.NIOServerCnxn=warn",
+)
+
+# For servers whose network is broken and healed. Servers that cannot hear each other ask again
+# ever more rarely, up to a minute apart, and wait 5 s for each connection; so they would stay
+# apart long after the network has healed.
+HEALING_OPTIONS: Final = (
+    "-Dzookeeper.fastleader.maxNotificationInterval=400",
+    "-Dzookeeper.cnxTimeout=1000",
 )
 
 # ZooKeeper's releases log by log4j until 3.7 and by logback since; both look for their file
@@ -118,14 +126,15 @@ class Settings:
             "4lw.commands.whitelist": "*",
             "admin.enableServer": "false",
             "preAllocSize": "1024",  # kilobytes; the default writes 64 MB for each new log
-            **self._times(),
+            **self.times(),
             **({} if self.durable else {"forceSync": "no"}),
             **(_members(ensemble) if len(ensemble) > 1 else {}),
             **self.config,
         }
         return "".join(f"{key}={value}\n" for key, value in lines.items())
 
-    def _times(self) -> dict[str, str]:
+    def times(self) -> dict[str, str]:
+        """Return the lines of zoo.cfg that hold times, each in its own unit."""
         limits = {
             "minSessionTimeout": self.min_session_timeout,
             "maxSessionTimeout": self.max_session_timeout,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-__all__ = ["Ensemble", "FaultyEnsemble", "Server"]
+__all__ = ["Ensemble", "FaultyEnsemble", "Server", "find_leader"]
 
 
 class Server(Protocol):
@@ -125,4 +125,19 @@ class FaultyEnsemble(Ensemble, Protocol):
         """
 
     def heal(self) -> None:
-        """Undo every fault of the network; paused and killed servers stay so."""
+        """Undo every fault of the network; paused and killed servers stay so.
+
+        Connections that lost packets are ended, so that their ends meet anew at once: TCP by
+        itself would send again ever more rarely, the longer the cut has lasted.
+        """
+
+
+def find_leader(servers: Sequence[Server]) -> int | None:
+    """Return the index of the server that leads, None when that is none, or not sure.
+
+    A server that stands alone leads; a paused one is not asked. Two at once: one was cut off
+    or paused, has a successor, and does not know it yet.
+    """
+    modes = [server.mode for server in servers]
+    leaders = [index for index, mode in enumerate(modes) if mode in {"leader", "standalone"}]
+    return leaders[0] if len(leaders) == 1 else None

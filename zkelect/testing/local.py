@@ -18,6 +18,7 @@ import attrs
 from zkelect.errors import InvalidArgument, Misuse
 from zkelect.testing.configuration import LOG_CONFIGURATIONS, Ports, Settings
 from zkelect.testing.distribution import find_server
+from zkelect.testing.ensembles import find_leader
 from zkelect.testing.ports import Port
 from zkelect.testing.server import LocalServer, ServerFailed
 
@@ -161,7 +162,7 @@ class LocalEnsemble:
         if not self.servers:
             raise Misuse(_NOT_STARTED)
         deadline = time.monotonic() + timeout
-        while (leader := self._leader_now()) is None:
+        while (leader := find_leader(self.servers)) is None:
             if time.monotonic() > deadline:
                 first = self.servers[0]
                 problem = f"and its peers have elected no leader within {timeout:g} s"
@@ -263,19 +264,13 @@ class LocalEnsemble:
             (home / name).write_text(text, "ascii")
         return home
 
-    def _leader_now(self) -> int | None:
-        modes = [server.mode for server in self.servers]
-        leaders = [index for index, mode in enumerate(modes) if mode in {"leader", "standalone"}]
-        # Two at once: one was paused, has a successor, and does not know it yet.
-        return leaders[0] if len(leaders) == 1 else None
-
 
 def _reserve(opened: contextlib.ExitStack) -> Ports:
     """Hold three free ports of the loopback interface."""
-    held = [Port() for _ in range(3)]
+    held = client, quorum, election = Port(), Port(), Port()
     for port in held:
         opened.callback(port.release)
-    return Ports(*(port.number for port in held))
+    return Ports(client.number, quorum.number, election.number)
 
 
 def _wait_ready(servers: Sequence[LocalServer], timeout: float) -> None:
