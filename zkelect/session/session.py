@@ -20,6 +20,7 @@ from zkelect.core.lease import Lease, patience_of
 from zkelect.errors import (
     AuthenticationFailed,
     InvalidArgument,
+    Misuse,
     SessionClosed,
     SessionForked,
     ZkelectError,
@@ -183,11 +184,12 @@ class Session:
     def credentials(self) -> tuple[int, bytes]:
         """Return session id and password, for tests that end it as a server would.
 
-        :raises SessionClosed: there is no connection.
+        :raises Misuse: there is no connection now, so nobody knows whether there is a session.
         """
+        self.ensure_usable()
         found = self.link.credentials
         if found is None:
-            raise SessionClosed(self.hosts)
+            raise Misuse(f"{self.hosts}: not connected now, so no session is known; ask later")
         return found
 
     def close(self, timeout: float | None = None) -> None:
