@@ -187,8 +187,7 @@ class Session:
         :raises Misuse: there is no connection now, so nobody knows whether there is a session.
         """
         self.ensure_usable()
-        found = self.link.credentials
-        if found is None:
+        if (found := self.link.credentials) is None:
             raise Misuse(f"{self.hosts}: not connected now, so no session is known; ask later")
         return found
 
