@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from zkelect.stores.file import FileFence
     from zkelect.stores.http_asgi import AsyncFencingMiddleware
     from zkelect.stores.http_client import RequestsAuth, async_httpx_hooks, httpx_hooks
-    from zkelect.stores.http_header import read_token
+    from zkelect.stores.http_header import HEADER, read_token
+    from zkelect.stores.http_rule import SAFE
     from zkelect.stores.http_wsgi import FencingMiddleware
     from zkelect.stores.mark import Mark
     from zkelect.stores.memory import MemoryFence
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from zkelect.stores.znode import ZnodeFence
 
 __all__ = [
+    "HEADER",
+    "SAFE",
     "AsyncFencingMiddleware",
     "AsyncRedisFence",
     "AsyncSqlFence",
@@ -51,6 +54,8 @@ __all__ = [
 ]
 
 _MODULES: Final = {
+    "HEADER": "http_header",
+    "SAFE": "http_rule",
     "AsyncFencingMiddleware": "http_asgi",
     "AsyncRedisFence": "async_redis",
     "AsyncSqlFence": "async_sql",
