@@ -30,6 +30,7 @@ _TRANSACTIONS: Final = 200
 _WRITERS: Final = 8
 _SQL: Final = "insert into work (entry) values ('x')"
 _INSERT: Final = sa.text(_SQL)
+_LEAST: Final = sa.text("select 1")
 _WORK: Final = sa.Table("work", sa.MetaData(), sa.Column("entry", sa.String(20)))
 _EXTRA: Final = "PRAGMA synchronous = EXTRA"
 
@@ -65,6 +66,7 @@ def rows(rounds: int) -> Iterator[Row]:
             yield _sql_row(engine, "SQLite, SQLAlchemy", rounds, target="ratio 1.25")
     with PostgreSql(durable=True) as server, _engine(server.url(), pool_size=_WRITERS) as engine:
         yield _sql_row(engine, "PostgreSQL, psycopg", rounds, target="ratio 1.25")
+        yield _yardstick_row(engine, rounds)
         yield _parallel_row(engine, rounds)
     with MariaDb(durable=True) as mariadb, _engine(mariadb.url()) as engine:
         yield _sql_row(engine, "MariaDB, PyMySQL", rounds, target="")
@@ -110,6 +112,25 @@ def _sql_row(engine: sa.Engine, what: str, rounds: int, *, target: str) -> Row:
     counts = _statements(engine, guarded), _statements(engine, plain)
     note = f"statements beside BEGIN and COMMIT: {counts[0]} guarded, {counts[1]} plain"
     return _row(what, ours, beside, target=target, note=note)
+
+
+def _yardstick_row(engine: sa.Engine, rounds: int) -> Row:
+    """Measure what the least statement there is costs in the guard's place."""
+    _, plain = _kinds(engine)
+
+    def with_another() -> None:
+        with engine.begin() as connection:
+            connection.execute(_LEAST)
+            connection.execute(_INSERT)
+
+    ours, beside = _alternate(with_another, plain, rounds)
+    return Row(
+        figure="SELECT 1 and INSERT, PostgreSQL, psycopg",
+        ours=ours,
+        unit="ms",
+        beside=beside,
+        beside_what="plain",
+    )
 
 
 def _kinds(engine: sa.Engine) -> tuple[Callable[[], None], Callable[[], None]]:

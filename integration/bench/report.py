@@ -21,10 +21,19 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+
+def _guarding(rounds: int) -> Iterator[Row]:
+    """Measure the SQL stores; only they need a database's driver."""
+    from bench import guarding  # noqa: PLC0415  # the other parts run without one
+
+    return guarding.rows(rounds)
+
+
 _PARTS: Final[dict[str, Callable[[int], Iterator[Row]]]] = {
     "queueing": queueing.rows,
     "crowd": crowd.rows,
     "checking": checking.rows,
+    "guarding": _guarding,
     "importing": importing.rows,
     "probing": probing.rows,
     "redis": redis_sets.rows,
