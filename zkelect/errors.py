@@ -391,7 +391,7 @@ class SequenceExhausted(Unreachable):
 
 
 class RequestFailed(Unreachable):
-    """ZooKeeper answered a request with an error that has no better name here."""
+    """ZooKeeper, or a store, answered a request with an error that has no better name here."""
 
     def __init__(self, path: str, request: str, cause: str) -> None:
         self.path, self.request, self.cause = path, request, cause

@@ -24,7 +24,7 @@ __all__ = ["main"]
 
 def _guarding(rounds: int) -> Iterator[Row]:
     """Measure the SQL stores; only they need a database's driver."""
-    from bench import guarding  # noqa: PLC0415  # the other parts run without one
+    from bench import guarding  # not above: the other parts run without one
 
     return guarding.rows(rounds)
 

@@ -1,4 +1,4 @@
-"""A guarded SQL database, by SQLAlchemy 2: PostgreSQL, MariaDB, MySQL, SQLite."""
+"""A guarded SQL database, by SQLAlchemy 2: PostgreSQL, MariaDB, SQLite."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ class SqlFence:
     Cost: one statement more in each transaction; a claim is a transaction of six (PostgreSQL). Two
     domains share nothing but the table. Any thread may use it; after a fork as the engine does.
 
-    :param engine: a ``sqlalchemy.Engine``; its pool is used, it is not disposed of.
+    :param engine: a ``sqlalchemy.Engine``. Its pool is used, its events are listened to; what is
+        not guarded passes as before.
     :param domain: which election guards it: 1 to 255 printable characters.
     :param timeout: seconds to wait for a lock, more than 0, or the lease left if that is less; in
         a guarded transaction this limit is on the user's own locks too (PostgreSQL).

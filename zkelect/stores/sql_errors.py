@@ -28,8 +28,8 @@ _AGAIN: Final = (
 )
 _NOTES: Final = {
     Fault.CONFLICT: _AGAIN,
-    Fault.BUSY: "zkelect: in a guarded transaction no lock is waited for longer than the fence's "
-    "timeout, or the lease that was left when it began",
+    Fault.BUSY: "zkelect: in a guarded transaction a lock is waited for no longer than the fence's "
+    "timeout, the lease that was left when it began, or the server's own limit",
     Fault.OVERTIME: "zkelect: in a guarded transaction no statement may take longer than the "
     "lease that was left when it began",
 }

@@ -161,7 +161,7 @@ class Plan:
                 connection = _connection_of(subject)
                 self._guard(connection, claimant)
             except BaseException:
-                transaction.rollback()
+                _roll_back(subject, transaction)
                 raise
         return Guarded(connection, transaction)
 
@@ -223,6 +223,14 @@ def _commit(connection: Connection, transaction: Transaction) -> None:
     except DBAPIError:
         abandon(connection)
         raise
+
+
+def _roll_back(subject: Subject, transaction: Transaction) -> None:
+    """Roll back; where the connection is gone the server does, and the first error counts."""
+    try:
+        transaction.rollback()
+    except DBAPIError:
+        subject.invalidate()
 
 
 def _is_in_transaction(subject: Subject) -> bool:

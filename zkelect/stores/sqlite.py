@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from zkelect.errors import InvalidArgument, Misuse, RequestFailed, StoreBusy
 from zkelect.stores.fence import Claimant, Gate, patience, present, valid_timeout
-from zkelect.stores.locks import lockers, told
 from zkelect.stores.mark import Mark
+from zkelect.stores.sqlite_locks import holders
 from zkelect.token import Token
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ class SqliteFence:
                 store=self._gate.store,
                 domain=self._gate.domain,
                 token=token,
-                detail=f"{request} waited {seconds:g} s for {_holders(self._path, request)}",
+                detail=f"{request} waited {seconds:g} s for {holders(self._path, request)}",
             ) from error
 
 
@@ -337,21 +337,3 @@ def _valid_path(path: str | os.PathLike[str]) -> Path:
             "path", path, "the plain name of a file; a mark in memory, nobody else could see"
         )
     return Path(name).absolute()
-
-
-# --- who is in the way --------------------------------------------------------------------
-
-# Where SQLite locks, in bytes: os_unix.c (PENDING_BYTE and what follows it) and wal.c
-# (WAL_WRITE_LOCK). A writer holds a write lock there, a reader in rollback mode a read lock.
-_PENDING: Final = range(0x4000_0000, 0x4000_0000 + 512)
-_WAL_WRITER: Final = range(120, 121)
-
-
-def _holders(path: Path, request: str) -> str:
-    """Name the processes that hold the file's locks, as far as the system tells."""
-    if request == "commit":  # we are the writer: readers are in the way
-        return told(lockers(path, "POSIX", "READ", _PENDING) - {os.getpid()})
-    shm = Path(f"{path.resolve()}-shm")
-    return told(
-        lockers(path, "POSIX", "WRITE", _PENDING) | lockers(shm, "POSIX", "WRITE", _WAL_WRITER)
-    )
