@@ -74,6 +74,9 @@ class Host:
     def finished(self) -> None:
         """Nothing is left; it stands again when it is told."""
 
+    def closed(self) -> None:
+        """The session is being closed: there is nobody to wake."""
+
     # --- what it is -----------------------------------------------------------------------------
 
     @property
