@@ -6,14 +6,14 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 from mutants.patches import ROOT, Patch, read_all
 
-__all__ = ["Case", "hazards_of", "main", "named_tests", "read_cases"]
+__all__ = ["Case", "case_of", "hazards_of", "main", "named_tests", "read_cases"]
 
 _NUMBER: Final = re.compile(r"(?:^test|(?<=h\d\d))_h(\d\d)(?=_)")
 _LEVELS: Final = (
@@ -32,8 +32,9 @@ class Case:
     """One case of the catalogue.
 
     :ivar part: which part of the work shows it. :ivar due: it must be shown by now.
-    :ivar tests: by node id. :ivar mutants: that make one of them fail. :ivar controls: that
-        break the rule on purpose.
+    :ivar tests: by node id. :ivar mutants: that make one of them fail. :ivar controls: tests,
+        by node id, that break the rule on purpose and assert that the check finds it.
+    :ivar gone: of the controls, those that are no test any more.
     """
 
     number: str
@@ -43,10 +44,13 @@ class Case:
     tests: tuple[str, ...]
     mutants: tuple[str, ...]
     controls: tuple[str, ...]
+    gone: tuple[str, ...] = ()
 
     @property
     def problem(self) -> str | None:
         """What it lacks, None when it is shown, or not due yet."""
+        if self.gone:
+            return f"no control is called {', '.join(self.gone)}"
         if not self.due:
             return None
         if not self.tests:
@@ -91,17 +95,31 @@ def read_cases() -> list[Case]:
     )
     tests, patches = list(named_tests("tests", "integration")), read_all()
     return [
-        Case(
-            number=number,
-            what=told["what"],
-            part=told["part"],
-            due=told["part"] in catalogue["closed"],
-            tests=tuple(test for test in tests if number in hazards_of(test)),
-            mutants=tuple(patch.name for patch in patches if number in _proven(patch)),
-            controls=tuple(told.get("controls", ())),
-        )
+        case_of(number, told, tests, patches, closed=catalogue["closed"])
         for number, told in catalogue["cases"].items()
     ]
+
+
+def case_of(
+    number: str,
+    told: Mapping[str, Any],
+    tests: Sequence[str],
+    patches: Sequence[Patch],
+    *,
+    closed: Collection[int],
+) -> Case:
+    """Make a case of what the catalogue tells of it, and what there is."""
+    controls = tuple(told.get("controls", ()))
+    return Case(
+        number=number,
+        what=told["what"],
+        part=told["part"],
+        due=told["part"] in closed,
+        tests=tuple(test for test in tests if number in hazards_of(test)),
+        mutants=tuple(patch.name for patch in patches if number in _proven(patch)),
+        controls=controls,
+        gone=tuple(control for control in controls if control not in tests),
+    )
 
 
 def _proven(patch: Patch) -> set[str]:
@@ -119,8 +137,9 @@ def main() -> int:
     for case in cases:
         print("\n".join(_rows(case)))
     problems = [f"{case.number}: {case.problem}" for case in cases if case.problem]
-    due = sum(case.due for case in cases)
-    print(f"{due - len(problems)} of {due} cases that are due are shown and proven")
+    due = [case for case in cases if case.due]
+    shown = sum(case.problem is None for case in due)
+    print(f"{shown} of {len(due)} cases that are due are shown and proven")
     print(*problems, sep="\n", file=sys.stderr)
     return 1 if problems else 0
 
@@ -129,8 +148,10 @@ def _rows(case: Case) -> Iterator[str]:
     yield f"{case.number}  {case.what}"
     for test in case.tests:
         yield f"     {level_of(test):11} {test}"
-    if case.mutants or case.controls:
-        yield f"     fails with  {', '.join((*case.mutants, *case.controls))}"
+    if case.mutants:
+        yield f"     fails with  {', '.join(case.mutants)}"
+    for control in case.controls:
+        yield f"     control     {control}"
     if case.problem:
         yield f"     LACKS       {case.problem}"
     elif not case.due:

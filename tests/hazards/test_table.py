@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hazards.table import Case, hazards_of, named_tests, read_cases, unknown
+from hazards.table import Case, case_of, hazards_of, named_tests, read_cases, unknown
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,13 @@ def test_what_a_case_lacks_is_told(
         controls=controls,
     )
     assert case.problem == problem
+
+
+@pytest.mark.parametrize("closed", [(), (4,)])
+def test_a_control_that_is_no_test_is_told(closed: tuple[int, ...]) -> None:
+    """Or its case would stay proven by a test that was renamed, or is gone."""
+    tests = ["tests/x.py::test_h62_x", "tests/x.py::test_control"]
+    told = {"part": 4, "what": "x", "controls": tests[1:]}
+    assert case_of("H62", told, tests, (), closed=closed).problem is None
+    lacking = case_of("H62", told, tests[:1], (), closed=closed)
+    assert lacking.problem == "no control is called tests/x.py::test_control"

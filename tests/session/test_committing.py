@@ -88,6 +88,11 @@ def set_config(batch: Batch) -> None:
     batch.set_data(CONFIG.path, CONFIG.data, CONFIG.version)
 
 
+def set_config_and_delete(batch: Batch) -> None:
+    set_config(batch)
+    batch.delete("/config/x", None)
+
+
 def delete_many(batch: Batch) -> None:
     for _ in range(10_000):
         batch.delete("/config/x", None)
@@ -141,9 +146,9 @@ def test_a_marker_that_somebody_has_touched_is_told_and_left() -> None:
 
 def test_h60_the_failed_item_is_told_and_nothing_else() -> None:
     culprit = failed(Fault.BAD_VERSION, kz.BadVersionError())
-    scene = Scene((ROLLED_BACK, ROLLED_BACK, culprit), DONE)
+    scene = Scene((ROLLED_BACK, ROLLED_BACK, culprit, ROLLED_BACK), DONE)
     with pytest.raises(RequestFailed, match="nothing of the transaction was written") as caught:
-        scene.commit()
+        scene.commit(set_config_and_delete)
     assert (caught.value.path, caught.value.request) == ("/config", "set_data")
     assert caught.value.__cause__ is culprit.cause
     assert scene.commit()

@@ -174,10 +174,12 @@ def test_h56_after_the_loss_a_new_term_may_claim(bench: Bench, bearer: MakeBeare
 def test_h59_another_lineage_is_refused(bench: Bench, bearer: MakeBearer) -> None:
     fence, ours, theirs = bench.fence(), bearer(5), bearer(9, lineage="f" * 16)
     fence.claim(ours)
-    with pytest.raises(LineageMismatch, match="adopt"):
+    with pytest.raises(LineageMismatch, match="adopt") as caught:
         fence.claim(theirs)
     with pytest.raises(LineageMismatch):
         bench.write(fence, theirs, "foreign")
+    refusal = caught.value
+    assert (refusal.domain, refusal.token, refusal.mark) == ("d", theirs.token, ours.token)
     assert (marked(fence), bench.log(), theirs.ends) == (ours.token, [], [])
 
 

@@ -146,6 +146,17 @@ def test_a_refusal_out_of_what_was_seen_before_is_never_told(exchange: Exchange)
     assert scripts(calls) == [LOOK.sha, COMMAND.sha]
 
 
+def test_h56_without_a_mark_nobody_begins_anew_unasked(exchange: Exchange) -> None:
+    """As after FLUSHALL, or a restart that kept nothing."""
+    leader = make_bearer(5)
+    writes = (exchange.command(who, "k", "INCRBY", 1) for who in (leader, leader.token))
+    for talk in (exchange.claim(leader), *writes):
+        with pytest.raises(FenceStateLost, match="no mark"):
+            hold(talk, [[None, *INFO]])
+    _, calls = hold(exchange.claim(leader, initialize=True), [[None, *INFO], [1]])
+    assert (scripts(calls), leader.ends) == ([LOOK.sha, RAISE.sha], [])
+
+
 def test_a_floor_above_the_token_lets_nothing_be_sent(exchange: Exchange) -> None:
     """A restored mark, the token's own: only this process remembers a higher one."""
     claimed(exchange, 6)

@@ -54,7 +54,7 @@ def test_what_info_does_not_tell_is_empty() -> None:
         ("demoted, in another history", attrs.evolve(HERE, role="slave", history=SECOND), False),
     ],
 )
-def test_a_server_continues_only_what_it_did_itself(
+def test_h56_a_server_continues_only_what_it_did_itself(
     what: str, now: Server, continues: bool
 ) -> None:
     assert now.continues(HERE.origin) is continues

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from stores.benches import entries, marked
 from stores.sql_bench import SqlBench, engine_of
 
-from zkelect.errors import InvalidArgument, Misuse, RequestFailed, StoreBusy, UnfitStore
+from zkelect.errors import Fenced, InvalidArgument, Misuse, RequestFailed, StoreBusy, UnfitStore
 from zkelect.stores import SqliteFence
 from zkelect.stores.sql import SqlFence
 
@@ -170,6 +170,23 @@ def test_h53_transaction_control_as_sql_is_refused(
             connection.execute(text(sql))
         bench.append(connection, leader.token, "after")
     assert entries(bench) == ["before", "after"]
+
+
+def test_h53_a_claim_that_comes_before_the_lock_is_seen(
+    bench: SqlBench, path: Path, bearer: MakeBearer
+) -> None:
+    """Just before the lock is taken, a successor claims: the guard reads after that."""
+    fence, old, successor = bench.fence(), bearer(5), SqliteFence(path, domain="d")
+    fence.claim(old)
+
+    def overtake(*given: Any) -> None:
+        if given[2] == "BEGIN IMMEDIATE":
+            successor.claim(bearer(6))
+
+    event.listen(bench.engine, "before_cursor_execute", overtake)
+    with pytest.raises(Fenced):
+        bench.write(fence, old, "stale")
+    assert bench.log() == []
 
 
 def test_h53_after_a_hidden_rollback_nothing_is_written(

@@ -13,6 +13,7 @@ import pytest
 from stores.benches import marked
 
 from zkelect.errors import (
+    Fenced,
     FenceStateLost,
     InvalidArgument,
     Misuse,
@@ -279,6 +280,28 @@ def test_h53_what_would_leave_the_guard_is_refused(
         assert rows_of_t(path) == []  # nothing was committed on the way
     assert rows_of_t(path) == ["before", "after"]
     assert marked(fence) == leader.token
+
+
+def test_h53_a_claim_that_comes_before_the_lock_is_seen(
+    path: Path,
+    fence: SqliteFence,
+    leader: FakeBearer,
+    bearer: MakeBearer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Just before the lock is taken, a successor claims: the guard reads after that."""
+
+    class Overtaken(sqlite3.Connection):
+        def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+            if sql == "BEGIN IMMEDIATE":
+                monkeypatch.undo()
+                SqliteFence(path, domain="d").claim(bearer(6))
+            return super().execute(sql, *parameters)
+
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Overtaken))
+    with pytest.raises(Fenced), fence.transaction(leader) as db:
+        db.execute("insert into t values (1)")
+    assert rows_of_t(path) == []
 
 
 def test_h53_a_trigger_cannot_change_the_mark(

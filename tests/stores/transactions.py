@@ -112,6 +112,8 @@ def test_h52_a_claim_waits_for_the_open_transaction(
     with ThreadPoolExecutor(1) as pool:
         with bench.transaction(fence, old) as transaction:
             claim = pool.submit(bench.fence().claim, new)
+            with pytest.raises(StoreBusy):  # who comes now does not get through at all
+                bench.fence().claim(bearer(6, lease=0.05))
             bench.append(transaction, old.token, "already open")
         claim.result()
     with pytest.raises(Fenced):
