@@ -443,7 +443,9 @@ def objects() -> int:
     gc.collect()
     made = (type(each) for each in gc.get_objects())
     ours = [
-        each for each in made if each.__module__.startswith(("zkelect.core", "zkelect.session"))
+        each
+        for each in made
+        if str(each.__module__).startswith(("zkelect.core", "zkelect.session"))
     ]
     return len(ours)
 
