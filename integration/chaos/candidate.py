@@ -14,7 +14,7 @@ import zkelect
 from chaos.history import Writer
 from chaos.rounds import Habits, Rounds
 from chaos.sentry import Sentry
-from chaos.stores import open_store
+from chaos.stores import Place, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,10 +44,11 @@ def stand(
     history.write("started")
     try:
         with _connect(hosts, session_timeout, tick_time, stop) as session:
+            place = Place(directory=Path(directory), hosts=hosts, session=session)
             rounds = Rounds(
                 session,
                 history=history,
-                stores={name: open_store(name, Path(directory)) for name in stores},
+                stores={name: open_store(name, place) for name in stores},
                 process=process,
                 dice=random.Random(f"{seed} {process}"),
                 habits=Habits(**habits),

@@ -25,7 +25,7 @@ from chaos.plan import steps
 from chaos.report import markdown, table
 from chaos.roles import ROLES, play
 from chaos.stage import SESSION_TIMEOUT, TICK_TIME, Setting, Stage
-from chaos.stores import STORES
+from chaos.stores import SMALL, STORES
 from zkelect.testing import NamespaceEnsemble
 
 if TYPE_CHECKING:
@@ -197,7 +197,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=1, help="of the schedule and all dice (1)")
     parser.add_argument("--minutes", type=float, default=1.5, help="so long, at least (1.5)")
     parser.add_argument(
-        "--stores", type=_stores, default=sorted(STORES), help=f"of {','.join(sorted(STORES))}; all"
+        "--stores",
+        type=_stores,
+        default=SMALL,
+        help=f"of {','.join(STORES)}, or all ({','.join(SMALL)})",
     )
     parser.add_argument("--directory", type=Path, help="new folder for the evidence, kept")
     parser.add_argument("--no-controls", action="store_true", help="only the run")
@@ -206,7 +209,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _stores(names: str) -> list[str]:
-    chosen = names.split(",")
+    chosen = list(STORES) if names == "all" else names.split(",")
     if unknown := set(chosen) - set(STORES):
         raise argparse.ArgumentTypeError(f"no such store: {', '.join(sorted(unknown))}")
     return chosen

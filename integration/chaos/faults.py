@@ -7,7 +7,7 @@ inflicted together end together.
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from zkelect.testing.conversation import REPLIES, REQUESTS
@@ -197,9 +197,12 @@ def _killed_server(stage: Stage, dice: random.Random) -> Iterator[str]:
 
 @contextmanager
 def _cut_store(stage: Stage, dice: random.Random) -> Iterator[str]:
-    name = dice.choice(sorted(stage.stores))
-    with stage.stores[name].disturb():
-        yield name
+    """Of half of the stores; whether one is met in mid-transaction is up to the writers."""
+    names = dice.sample(sorted(stage.stores), (len(stage.stores) + 1) // 2)
+    with ExitStack() as disturbed:
+        for name in names:
+            disturbed.enter_context(stage.stores[name].disturb())
+        yield ", ".join(names)
     for process in stage.candidates:
         process.resume()  # one may have been stopped inside its transaction
 

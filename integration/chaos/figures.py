@@ -36,6 +36,7 @@ class Figures:
     :ivar acts: these terms by what the operator did.
     :ivar healings: from a healing to a leader in office, where I8 judged it.
     :ivar recoveries: ZooKeeper's own time, from all mended to an ensemble that serves.
+    :ivar stalls: how often it served and committed nothing, until its leader was restarted.
     :ivar leaderless: the longest time in which the observer saw nobody.
     """
 
@@ -58,6 +59,7 @@ class Figures:
     late: float = 0.0
     healings: Sequence[float] = ()
     recoveries: Sequence[float] = ()
+    stalls: int = 0
 
 
 def measure(history: History) -> Figures:
@@ -91,6 +93,8 @@ def _count(figures: Figures, event: Event) -> None:
             figures.elections += 1
         case "forked":
             figures.forks += 1
+        case "stalled":
+            figures.stalls += 1
         case "late":
             figures.late = max(figures.late, event["seconds"])
         case "inflicted":

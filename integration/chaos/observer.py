@@ -15,6 +15,7 @@ from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 from chaos.history import Writer
+from chaos.pulse import PULSE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,10 +65,14 @@ def _leader(kazoo: KazooClient, path: str) -> str | None:
 
 
 def _write_roll(kazoo: KazooClient, path: str, history: Writer, moment: str) -> None:
-    """Write who stands, as a quorum has it; nothing when no server answers."""
+    """Write who stands, as a quorum has it; nothing when no server answers.
+
+    A write comes first, since a sync is answered without a quorum (ZOOKEEPER-2136): what is
+    read behind it on the same session is no older.
+    """
     while True:
         try:
-            kazoo.sync_async(path).get(timeout=_TIMEOUT)
+            kazoo.set_async(PULSE, b"").get(timeout=_TIMEOUT)
             roll = list(_roll(kazoo, path))
         except (KazooException, KazooTimeoutError):
             continue

@@ -75,6 +75,9 @@ def _figures(figures: Figures) -> dict[str, str]:
         "fail-over, write to write": _seconds(figures.failovers),
         "hand-over after a resignation": _seconds(figures.handovers),
         "the ensemble's own recovery": _seconds(figures.recoveries),
+        "the ensemble served and committed nothing": (
+            f"{figures.stalls} times, until its leader was restarted"
+        ),
         "from healing to a leader": _seconds(figures.healings),
         "longest zombie window": (
             f"{max(figures.zombies, default=0.0):.3f} s after the successor's grant"

@@ -101,7 +101,8 @@ class Rounds:
             return
         self._stop.wait(self._dice.uniform(0, self._habits.longest_sleep / 4))
         for name, store in self._stores.items():
-            self._write(name, store, leadership.token, leadership.token, self._read(store) or "")
+            if (after := self._read(store)) is not None:
+                self._write(name, store, leadership.token, leadership.token, after)
 
     # --- claim, read, write -----------------------------------------------------------------
 
@@ -129,7 +130,8 @@ class Rounds:
         if self._dice.random() < self._habits.sleeps:
             claimant = leadership.token
             self._stop.wait(self._dice.uniform(0, self._habits.longest_sleep))
-        self._write(name, store, claimant, leadership.token, after)
+        if self._write(name, store, claimant, leadership.token, after) == "unknown":
+            self._claim(name, store, leadership)  # waits for what may still be under way
 
     def _read(self, store: Store) -> str | None:
         try:
@@ -139,11 +141,12 @@ class Rounds:
 
     def _write(
         self, name: str, store: Store, claimant: Claimant, token: zkelect.Token, after: str
-    ) -> None:
+    ) -> str:
         asked = self._ask("write", name, token, bare=claimant is token)
         row = Row(op=asked, after=after, token=str(token))
-        self._answer(asked, lambda: store.append(claimant, row))
+        outcome = self._answer(asked, lambda: store.append(claimant, row))
         print("wrote", flush=True)
+        return outcome
 
     def _ask(self, what: str, store: str, token: zkelect.Token, *, bare: bool = False) -> str:
         op = f"{self._process}-{next(self._numbers)}"

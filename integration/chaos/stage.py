@@ -11,7 +11,8 @@ from chaos.history import Writer
 from chaos.interference import Operator
 from chaos.metronome import Metronome
 from chaos.processes import Process
-from chaos.stores import Store, open_store
+from chaos.pulse import pulse
+from chaos.stores import Place, Store, open_store
 from zkelect.testing import FaultProxy
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ __all__ = ["SESSION_TIMEOUT", "TICK_TIME", "Setting", "Stage"]
 
 TICK_TIME: Final = 0.2
 SESSION_TIMEOUT: Final = 2.0
+_COMMITS_WITHIN: Final = 6.0
 _LEAVE_WITHIN: Final = 3 * SESSION_TIMEOUT
 
 
@@ -109,9 +111,19 @@ class Stage:
                 self.candidates[index] = self._start(index)
 
     def wait_served(self) -> None:
-        """Wait until the ensemble has come to itself: all servers serve, and one leads them."""
-        self.ensemble.wait_ready()
-        self.ensemble.leader()
+        """Wait until the ensemble has come to itself: all serve, one leads them, and it commits.
+
+        One that serves and commits nothing gets what its operator would give it: its leader is
+        restarted. That is written down, and told in the report.
+        """
+        while True:
+            self.ensemble.wait_ready()
+            leader = self.ensemble.leader()
+            if self._pulse.beat(_COMMITS_WITHIN):
+                return
+            self.history.write("stalled", server=leader + 1)
+            self.ensemble.servers[leader].kill()
+            self.ensemble.servers[leader].launch()
 
     # --- the end ----------------------------------------------------------------------------
 
@@ -138,9 +150,11 @@ class Stage:
     def _open(self, opened: ExitStack) -> None:
         setting, hosts = self.setting, self.ensemble.hosts
         opened.enter_context(Metronome(self.history))
+        place = Place(directory=setting.directory, hosts=hosts)
         for name in setting.stores:
-            self.stores[name] = open_store(name, setting.directory)
+            self.stores[name] = open_store(name, place)
             opened.enter_context(self.stores[name].serve())
+        self._pulse = opened.enter_context(pulse(hosts))
         self._operator = opened.enter_context(Operator(hosts, setting.path, self.history))
         self._rolls: list[int] = []
         where = {"hosts": hosts, "path": setting.path, "directory": str(setting.directory)}

@@ -23,9 +23,8 @@ from zkelect.token import Token
 if TYPE_CHECKING:
     import io
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
-    from chaos.stores import Store
+    from chaos.stores import Place, Store
     from zkelect.stores.fence import Claimant
 
 __all__ = ["make"]
@@ -34,8 +33,8 @@ _TIMEOUT: Final = 3.0
 
 
 class _Memory:
-    def __init__(self, directory: Path) -> None:
-        self._address = str(directory / "memory.sock")
+    def __init__(self, place: Place) -> None:
+        self._address = str(place.directory / "memory.sock")
         self._stream: io.BufferedRWPair | None = None
         self._lock = threading.Lock()
 
@@ -117,6 +116,6 @@ def _refusal(answer: dict[str, Any]) -> errors.Refused:
     )
 
 
-def make(directory: Path) -> Store:
-    """Return the store whose socket is in the folder."""
-    return _Memory(directory)
+def make(place: Place) -> Store:
+    """Return the store whose socket is in the run's folder."""
+    return _Memory(place)

@@ -241,6 +241,29 @@ def test_a_connection_that_ends_before_the_commit_leaves_it_unknown(
     assert bench.log() == []
 
 
+def test_a_commit_of_unknown_outcome_is_told_so_though_the_lease_is_over_by_then(
+    bench: SqlBench,
+    bearer: MakeBearer,
+    killed: Callable[[sa.Connection], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """LeadershipLost would promise that nothing was written."""
+    fence, leader = bench.fence(), bearer(5)
+    fence.claim(leader)
+    leases = iter([60.0])
+
+    def be_cut() -> None:
+        with fence.transaction(leader) as transaction:
+            bench.append(transaction, leader.token, "gone")
+            killed(transaction)
+            monkeypatch.setattr(
+                type(leader), "lease", property(lambda _: next(leases, 0.0)), raising=False
+            )
+
+    with pytest.raises(RequestFailed, match="it may have been committed"):
+        be_cut()
+
+
 def test_a_server_that_cannot_be_reached_is_told_without_the_password(
     postgresql: PostgreSql, bearer: MakeBearer
 ) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from session.troupe import PATH, T, Troupe
 
 from zkelect.core.record import Term, decode_history, decode_term
+from zkelect.session.clock import SystemClock
+from zkelect.session.gateway import Fault, Gateway
 from zkelect.session.terms import TermBook, history_path, term_path
 from zkelect.testing import FakeEnsemble
 from zkelect.testing.fake_machine import Move
@@ -100,3 +104,27 @@ def test_h26_a_lost_deletion_is_asked_for_again(
     other = waiter if who is a else a
     assert len(fake.children(PATH)) == 1
     assert other.election.phase.value == "leading"
+
+
+class Refusal:
+    """What kazoo hands over when a request has failed."""
+
+    value = None
+
+    def __init__(self, exception: Exception) -> None:
+        self.exception = exception
+
+    def rawlink(self, call: Callable[[Refusal], None]) -> None:
+        call(self)
+
+
+def test_a_reply_to_another_request_leaves_the_outcome_unknown() -> None:
+    """kazoo raises RuntimeError and ends the link: no reason to give up the campaign.
+
+    Found by the chaos run: a candidate whose create met it was told RequestFailed, and left.
+    """
+    told: list[Any] = []
+    refused = Refusal(RuntimeError("xids do not match, expected 23 received 24"))
+    client: Any = SimpleNamespace(get_children_async=lambda _: refused)
+    Gateway(client, SystemClock(), (), lambda call, *given: call(*given)).children("/", told.append)
+    assert told[0].fault is Fault.UNKNOWN

@@ -66,6 +66,7 @@ _FAULTS: Final = (
             kz.SessionMovedError,
             kz.AuthFailedError,
             kz.OperationTimeoutError,
+            RuntimeError,  # kazoo's, "xids do not match": a reply is lost, the link ends with it
         ),
         Fault.UNKNOWN,
     ),

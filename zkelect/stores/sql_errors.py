@@ -121,7 +121,10 @@ class Translator:
         try:
             yield
         except DBAPIError as error:
-            self._explain(error, connection, claimant, "commit", "it may have been committed")
+            if connection.invalidated:  # not Lost, of which nothing is written
+                cause = f"{self._kind.reason(error)}; it may have been committed"
+                raise RequestFailed(self._gate.store, "commit", cause) from error
+            self._explain(error, connection, claimant, "commit", "nothing was written")
             if self._kind.fault(error) is Fault.BUSY:
                 detail = "the commit waited in vain; nothing was written"
                 raise self._refusal(StoreBusy, claimant, detail) from error
