@@ -191,7 +191,7 @@ def candidate(tmp_path: Path, fence: str) -> list[str]:
 
 
 UNGUARDED = """
-    fence.guard = lambda view, token: None  # whoever comes may write
+    fence.guard = lambda view, token, **_: None  # whoever comes may write
     Broken = SqliteFence
 """
 FORGETFUL = """

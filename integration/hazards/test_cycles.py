@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import attrs
 import pytest
 from election.actor import TICK
+from election.waiting import until
 
 import zkelect
 from zkelect.session.clock import SystemClock
@@ -53,6 +54,8 @@ class Held:
 
     @classmethod
     def now(cls, server: tuple[str, int], client: KazooClient) -> Held:
+        """Look when nothing is under way: the holder's two watches are set, and no others."""
+        until(lambda: watches_of(server) == 2, "the server keeps the holder's two watches")
         for _ in range(3):
             gc.collect()
         return cls(
