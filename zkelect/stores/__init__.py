@@ -78,10 +78,28 @@ _MODULES: Final = {
 }
 
 
+_EXTRAS: Final = {
+    "async_redis": "redis",
+    "async_sql": "sql",
+    "redis": "redis",
+    "s3": "s3",
+    "sql": "sql",
+    "sql_table": "sql",
+}
+
+
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    module = _MODULES[name]
+    try:
+        return getattr(import_module(f"{__name__}.{module}"), name)
+    except ModuleNotFoundError as error:
+        if module not in _EXTRAS or str(error.name).startswith("zkelect"):
+            raise
+        extra = f"pip install 'zkelect[{_EXTRAS[module]}]'"
+        message = f"{__name__}.{name} needs {error.name}, which is not installed: {extra}"
+        raise ModuleNotFoundError(message, name=error.name) from error
 
 
 def __dir__() -> list[str]:
