@@ -190,7 +190,7 @@ def test_a_ping_comes_at_most_j_after_it_is_due_or_the_process_wakes(seed: int) 
     for number in range(200):
         timeline.at(number / 4, Process(timeline, -1), stop)
     timeline.run(40.0, lambda: False)
-    assert len(pings) > 30
+    assert len(pings) > 10  # before it is deposed, which a leader that is stopped so often may be
     for before, now in pairwise(pings):
         due = before + ensemble.tick / 2
         for fell, woke in naps:
