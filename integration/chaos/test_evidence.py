@@ -5,14 +5,20 @@ from __future__ import annotations
 import struct
 import zlib
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from chaos import history
 from chaos.faults import FAULTS
 from chaos.plan import Step, steps
-from chaos.transaction_log import BadLog, Transaction, committed, transactions_in
+from chaos.transaction_log import (
+    BadLog,
+    Transaction,
+    committed,
+    in_effect,
+    transactions_in,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,6 +106,34 @@ def test_what_a_majority_has_logged_was_committed() -> None:
     everywhere, common, vain = (Transaction(zxid=n, wall=0.0, session=1) for n in (1, 2, 3))
     logs = [{1: everywhere, 2: common, 3: vain}, {1: everywhere, 2: common}, {1: everywhere}]
     assert [one.zxid for one in committed(logs)] == [1, 2]
+
+
+def done(zxid: int, session: int = 1, **changes: Any) -> Transaction:
+    return Transaction(zxid=zxid, wall=0.0, session=session, **changes)
+
+
+def test_the_end_of_a_session_that_goes_on_never_came_to_pass() -> None:
+    """ZooKeeper 3.8.0: logged by all three servers, applied by none (seed 21)."""
+    end = done(2, deleted=("/e/a-1",), closed=True)
+    log = [done(1, created=("/e/a-1",)), end, done(3, deleted=("/e/a-1",))]
+    assert in_effect(log) == (log[0], done(2), log[2])
+
+
+def test_a_znode_that_is_deleted_again_was_there_until_then() -> None:
+    log = [done(1, created=("/e/a-1",)), done(2, closed=True, deleted=("/e/a-1",))]
+    again = done(3, closed=True, deleted=("/e/a-1",))
+    assert in_effect([*log, again]) == (log[0], done(2, closed=True), again)
+
+
+def test_ends_that_came_to_pass_stay() -> None:
+    log = (
+        done(1, created=("/e/a-1",)),
+        done(2, deleted=("/e/a-1",), closed=True),
+        done(3, closed=True),  # closed, and expired
+        done(4, session=2, created=("/e/a-1",)),
+        done(5, session=2, deleted=("/e/a-1",)),
+    )
+    assert in_effect(log) == log
 
 
 # --- the schedule --------------------------------------------------------------------------

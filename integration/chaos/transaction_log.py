@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["BadLog", "Transaction", "committed", "read", "transactions_in"]
+__all__ = ["BadLog", "Transaction", "committed", "in_effect", "read", "transactions_in"]
 
 _HEADER: Final = struct.Struct("!4siq")  # FileHeader: magic, version, dbid
 _FRAME: Final = struct.Struct("!qi")  # checksum, length of what it was taken of
@@ -73,7 +73,29 @@ def committed(logs: Sequence[Mapping[int, Transaction]]) -> tuple[Transaction, .
     counts = Counter(zxid for log in logs for zxid in log)
     everything = {zxid: one for log in logs for zxid, one in log.items()}
     agreed = (zxid for zxid, count in counts.items() if 2 * count > len(logs))
-    return tuple(everything[zxid] for zxid in sorted(agreed))
+    return in_effect([everything[zxid] for zxid in sorted(agreed)])
+
+
+def in_effect(transactions: Sequence[Transaction]) -> tuple[Transaction, ...]:
+    """Return the transactions without the ends that never came to pass.
+
+    ZooKeeper 3.8.0 can log a proposal of a deposed leader on all servers and apply it on none:
+    seen once in two hours of chaos, as sessions whose end was in all three logs, and that went
+    on, with their znodes. What shows it is the log itself: a session that is ended does nothing
+    later, and a znode with a number of its own, that nobody made again, is deleted once.
+    """
+    kept: list[Transaction] = []
+    active: set[int] = set()
+    doomed: set[str] = set()
+    for one in reversed(transactions):
+        went_on = one.closed and one.session in active
+        deleted = tuple(path for path in one.deleted if path not in doomed and not went_on)
+        kept.append(attrs.evolve(one, deleted=deleted, closed=one.closed and not went_on))
+        if not one.closed:  # two ends of one session are no sign: it may be closed and expire
+            active.add(one.session)
+        doomed.update(deleted)
+        doomed.difference_update(one.created)
+    return tuple(reversed(kept))
 
 
 def transactions_in(data: bytes, name: str = "log") -> Iterator[Transaction]:
