@@ -174,6 +174,7 @@ class OneWoken(Judge):
         self._herd: set[str] = set()
         self._sessions: dict[str, str] = {}
         self._owners: dict[str, str] = {}
+        self._standing: set[str] = set()
         self._path = ""
 
     def hear(self, event: Event) -> None:
@@ -184,11 +185,23 @@ class OneWoken(Judge):
                 self._sessions[event["session"]] = event.by.partition(".")[0]
             case "created":
                 self._owners[event["node"]] = event["session"]
+                self._standing.add(event["node"])
+            case "deleted":
+                self._standing.discard(event["node"])
             case "woken" if event["path"] == self._path:
                 self._herd.add(f"c{event['candidate']}")
             case "woken":
-                node = event["path"].rpartition("/")[2]
-                self._woken[node].add(f"c{event['candidate']}")
+                node, woken = event["path"].rpartition("/")[2], f"c{event['candidate']}"
+                if self._stands(woken):
+                    self._woken[node].add(woken)
+
+    def _stands(self, process: str) -> bool:
+        """Whether it has a candidate: who has left hears what it had watched, once more.
+
+        A watch cannot be taken back by any request that kazoo has.
+        """
+        owners = (self._sessions.get(self._owners[node]) for node in self._standing)
+        return process in owners
 
     def close(self) -> None:
         for node, woken in self._woken.items():

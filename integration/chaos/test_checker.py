@@ -309,10 +309,23 @@ def test_i9_a_znode_outlives_its_session() -> None:
     assert check(judged(without=kept)).broken == {"I9"}
 
 
+def third(left: float) -> list[Event]:
+    """Forge one who stands until then, and is woken by the first death."""
+    return [
+        event(0.7, "c3.1", "opened", session="0x3"),
+        event(1.05, "zookeeper", "created", node="n3", session="0x3"),
+        event(2.1, "director", "woken", candidate=3, path="/e/n1"),
+        event(left, "zookeeper", "deleted", node="n3", session="0x3"),
+        event(left, "zookeeper", "closed", session="0x3"),
+    ]
+
+
 def test_i10_two_are_woken_by_one_death() -> None:
-    assert check(judged(event(2.1, "director", "woken", candidate=3, path="/e/n1"))).broken == {
-        "I10"
-    }
+    assert check(judged(*third(left=2.2))).broken == {"I10"}
+
+
+def test_i10_who_has_left_hears_what_it_had_watched() -> None:
+    assert check(judged(*third(left=2.05))).verdict is Verdict.VALID
 
 
 def test_i10_two_watch_the_queue_itself() -> None:
