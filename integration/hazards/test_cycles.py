@@ -53,9 +53,9 @@ class Held:
     objects: int
 
     @classmethod
-    def now(cls, server: tuple[str, int], client: KazooClient) -> Held:
-        """Look when nothing is under way: the holder's two watches are set, and no others."""
-        until(lambda: watches_of(server) == 2, "the server keeps the holder's two watches")
+    def now(cls, server: tuple[str, int], client: KazooClient, *sessions: zkelect.Session) -> Held:
+        """Look while all links are up: one that is down holds no socket, and no watch."""
+        until(lambda: all(each.connected for each in sessions), "all links are up")
         for _ in range(3):
             gc.collect()
         return cls(
@@ -107,14 +107,14 @@ def test_h43_campaigns_leave_nothing_behind(
     for _ in range(150):  # the history is full by then: it keeps a hundred terms
         cycle_leading(session, path)
         cycle_waiting(session, behind)
-    before, began = Held.now(server, session.link.client), boottime()
+    before, began = Held.now(server, session.link.client, session, holder), boottime()
     for number in range(cycles):
         if number % 10:
             cycle_leading(session, path)
         else:
             cycle_waiting(session, behind)
     pace = cycles / (boottime() - began)
-    after = Held.now(server, session.link.client)
+    after = Held.now(server, session.link.client, session, holder)
     print(f"{cycles} cycles, {pace:.0f} in a second: {before} -> {after}")
     assert after.threads <= before.threads
     assert after.descriptors <= before.descriptors
