@@ -99,6 +99,7 @@ def test_h22_a_quorum_commit_comes_before_the_roll_of_a_server_that_lags(
     """CURATOR-264. Without it the roll shows nobody, and a second znode is made."""
     move.show_nobody(operate, path)
     a = stand("A", hosts=move.hosts, session_timeout=LONG)
+    move.before.refuse()  # a connection that is lost is made anew to the follower, not here
     lost = move.before.drop_reply("create2", path=f"{path}/*")
     a.start()
     assert lost.wait(WITHIN)
