@@ -12,6 +12,7 @@ from zkelect.core.record import TermPhase
 from zkelect.core.znodes import KAZOO
 from zkelect.session.observer import Observer
 from zkelect.testing import expire
+from zkelect.testing.fake_machine import Move
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -152,6 +153,26 @@ def test_after_a_lost_link_it_looks_again(
     assert seen.told == ["A"]
     fake.heal(seen.session)
     troupe.until(lambda: seen.told[-1] == "B", "the observer sees B")
+
+
+@pytest.mark.parametrize("data", [b"{}", None], ids=["no term", "the same term"])
+def test_an_answer_about_an_earlier_leader_tells_nothing(
+    troupe: Troupe, fake: FakeEnsemble, audience: Callable[[], Audience], data: bytes | None
+) -> None:
+    """The term and the leader's znode are changed by hand, and both are asked for at once."""
+    a = troupe.lead("A")
+    seen = audience()
+    term, node = f"{PATH}.zkelect/term", f"{PATH}/{a.terms[0].node}"
+    znode = fake.znode(term)
+    assert znode is not None
+    fake.hold(seen.session, Move.ANSWER)
+    fake.put(term, znode.data if data is None else data)
+    fake.put(node, b"by hand")
+    fake.settle()
+    fake.release(seen.session)
+    fake.settle()
+    assert seen.told == (["A"] if data is None else ["A", None])
+    assert seen.observer.error is None
 
 
 def test_nobody_has_ever_stood(audience: Callable[[], Audience]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 from zkelect.core.record import Term, decode_term
@@ -146,13 +147,15 @@ class Observer:
         return leader is not None and self._term is not None and leader.token == term.token
 
     def _watch_leader(self, asked: float) -> None:
-        if self._term is not None:
-            path = self._node(self._term)
-            self._ask(self._gateway.exists, path, self._leader_read, asked, self._hear_leader)
-
-    def _leader_read(self, stat: Any, asked: float) -> None:
         term = self._term
-        if isinstance(stat, Failure) or term is None:
+        if term is not None:
+            read = partial(self._leader_read, term)
+            self._ask(self._gateway.exists, self._node(term), read, asked, self._hear_leader)
+
+    def _leader_read(self, term: Term, stat: Any, asked: float) -> None:
+        if self._term is None or self._term.token != term.token:
+            return  # another one was read meanwhile, or none
+        if isinstance(stat, Failure):
             self._fail(stat, asked)
             return
         there = stat is not None and stat.czxid == term.token.czxid
