@@ -7,7 +7,7 @@ import inspect
 import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any, Final, TypeAlias, TypeVar
 
 from zkelect.aio_leadership import AsyncLeadership
@@ -148,8 +148,8 @@ class AsyncElection:
             if stopped is not None:
                 stopped.cancel()
             await _end(forever)
-        with suppress(asyncio.CancelledError):
-            forever.result()
+        if not (forever.cancelled() and stop is not None and stop.is_set()):
+            forever.result()  # a body that was cancelled by itself ends this call, too
 
     def resign(self) -> None:
         """Leave: end the leadership, or stop waiting. The znode goes when the body returns."""

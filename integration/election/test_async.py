@@ -144,6 +144,21 @@ def test_an_expired_session_ends_the_term_and_the_next_one_has_a_higher_token(
     play(main())
 
 
+def test_a_body_that_cancels_itself_ends_run_forever_aloud(
+    play: Any, connect: Any, path: str, operator: Operator
+) -> None:
+    async def lead(_: AsyncLeadership) -> None:
+        raise asyncio.CancelledError
+
+    async def main() -> None:
+        async with connect() as session:
+            with pytest.raises(asyncio.CancelledError):
+                await zkelect.AsyncElection(session, path).run_forever(lead, asyncio.Event())
+            await gone(operator, path)
+
+    play(main())
+
+
 def test_lost_is_awaited_with_its_reason(
     play: Any, connect: Any, path: str, operator: Operator
 ) -> None:
