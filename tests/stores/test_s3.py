@@ -262,12 +262,29 @@ def test_a_lease_that_ends_while_it_looks_writes_nothing(
     assert [method for method, key, _ in server.asked if key == KEY] == ["GET"]
 
 
+@pytest.mark.parametrize("made", [True, False])
+def test_a_lease_that_ends_before_a_lost_answer_is_settled_leaves_it_unknown(
+    bench: S3Bench, server: Moto, fence: S3Fence, leader: FakeBearer, made: bool
+) -> None:
+    """LeadershipLost alone would be read as "nothing was written"."""
+
+    def end() -> None:
+        leader.lease = 0.0
+
+    server.faults.append(Fault(made=made, status=500, then=end))
+    with pytest.raises(RequestFailed, match="outcome is unknown, it may have been") as caught:
+        bench.write(fence, leader, "late")
+    assert isinstance(caught.value.__cause__, LeadershipLost)
+    assert {method for method, _, _ in server.asked} == {"PUT"}  # nothing was asked any more
+    assert entries(bench) == (["late"] if made else [])
+
+
 def test_a_lease_that_ends_while_it_reads_back_writes_nothing_again(
     bench: S3Bench, server: Moto, fence: S3Fence, leader: FakeBearer
 ) -> None:
     server.faults.append(Fault(made=False, status=500))
     server.on_read = lambda: setattr(leader, "lease", 0.0)
-    with pytest.raises(LeadershipLost):
+    with pytest.raises(RequestFailed, match="outcome is unknown"):
         bench.write(fence, leader, "late")
     assert server.asked == [("PUT", KEY, 500), ("GET", KEY, 200)]
 

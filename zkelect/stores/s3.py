@@ -13,6 +13,7 @@ import attrs
 from zkelect.errors import (
     DomainTaken,
     InvalidArgument,
+    Lost,
     Refused,
     RequestFailed,
     StoreBusy,
@@ -140,7 +141,7 @@ class S3Fence:
         With a bare token, its first call makes the claim.
 
         :param data: any bytes; they are sent, and read back, as a whole.
-        :raises Lost: the lease was over or suspended, before or meanwhile.
+        :raises Lost: the lease was over or suspended, before or meanwhile; nothing was written.
         :raises Refused: the table of :mod:`zkelect.stores.fence` says no, or StoreBusy: others
             kept changing it.
         :raises RequestFailed: S3 could not be asked, or did not say what became of it; if the
@@ -178,6 +179,10 @@ class S3Fence:
             raise self._gate.refuse(StoreBusy, claimant, detail)
         try:
             yield attempt
+        except Lost as lost:
+            if unknown := self._unknown(attempt):
+                raise unknown from lost
+            raise
         finally:
             self._turn.release()
 
