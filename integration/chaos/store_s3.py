@@ -19,7 +19,6 @@ from servers.seaweedfs import SeaweedFs
 from chaos.history import boottime
 from chaos.stores import DOMAIN, Row
 from chaos.traps import Trap
-from zkelect.errors import Lost
 from zkelect.stores import S3Fence
 from zkelect.stores.s3_manifest import Manifest
 
@@ -46,7 +45,6 @@ class _S3:
         self._told = place.directory / "s3.json"
         self._trap = Trap(place.directory / "s3.trap", (_BEFORE, _AFTER))
         self._known = _Part()
-        self._sent = False
 
     @contextmanager
     def serve(self) -> Iterator[None]:
@@ -63,15 +61,8 @@ class _S3:
         return self._known.rows[-1].op if self._known.rows else ""
 
     def append(self, claimant: Claimant, row: Row) -> None:
-        """A lease that ends while the outcome is open tells of the lease, not of the outcome."""
         part = self._with_room(row.op).add(attrs.evolve(row, at=boottime()))
-        self._sent = False
-        try:
-            self._fence.replace(claimant, part.encode())
-        except Lost as lost:
-            if self._sent:
-                raise _LostMeanwhile from lost
-            raise
+        self._fence.replace(claimant, part.encode())
 
     def log(self) -> Sequence[Row]:
         part = self._latest()
@@ -107,7 +98,6 @@ class _S3:
     def _send(self, request: Any, **_: Any) -> None:
         """Called by botocore before it sends; what this raises is to it what a network does."""
         end = self._trap.spring()
-        self._sent = end != _BEFORE
         if end == _AFTER:
             URLLib3Session().send(request)
         if end:
@@ -158,10 +148,6 @@ class _Part:
         told = json.loads(data or "{}")
         rows = [Row(**row) for row in told.get("rows", ())]
         return cls(before=told.get("before", ""), rows=rows)
-
-
-class _LostMeanwhile(Exception):
-    """The lease is over, and nobody knows what became of the write."""
 
 
 def make(place: Place) -> Store:

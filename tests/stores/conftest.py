@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,15 +79,19 @@ class Writer:
                 pipe.close()
 
 
+@contextmanager
+def starting(path: Path, script: Path = WRITER) -> Iterator[Callable[..., Writer]]:
+    """Lend what starts a process that leads with a token on this file; they end with the block."""
+    with ExitStack() as started:
+
+        def start(token: Token, *options: str) -> Writer:
+            return started.enter_context(closing(Writer(path, token, *options, script=script)))
+
+        yield start
+
+
 @pytest.fixture
 def writer(sqlite_bench: SqliteBench) -> Iterator[Callable[..., Writer]]:
     """Start a process that leads with this token on the bench's file."""
-    started: list[Writer] = []
-
-    def start(token: Token, *options: str) -> Writer:
-        started.append(Writer(sqlite_bench.path, token, *options))
-        return started[-1]
-
-    yield start
-    for process in started:
-        process.close()
+    with starting(sqlite_bench.path) as start:
+        yield start

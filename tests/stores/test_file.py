@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from stores.benches import marked
-from stores.conftest import Writer
+from stores.conftest import Writer, starting
 from stores.file_bench import FileBench
 
 from zkelect.errors import (
@@ -552,15 +552,8 @@ def bench(tmp_path: Path) -> FileBench:
 @pytest.fixture
 def writer(bench: FileBench) -> Iterator[StartWriter]:
     """Start a process that leads with this token and replaces the bench's file."""
-    started: list[Writer] = []
-
-    def start(token: Token, *options: str) -> Writer:
-        started.append(Writer(bench.path, token, *options, script=WRITER))
-        return started[-1]
-
-    yield start
-    for process in started:
-        process.close()
+    with starting(bench.path, WRITER) as start:
+        yield start
 
 
 def test_h52_a_busy_store_names_the_process_that_holds_it(
