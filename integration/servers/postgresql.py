@@ -91,6 +91,10 @@ class PostgreSql(Server):
             row = cursor.fetchone() if cursor.description else None
         return None if row is None else row[0]
 
+    def count_waiting(self) -> int:
+        """Return how many lock requests are not granted yet."""
+        return int(self.ask("select count(*) from pg_locks where not granted"))
+
     def create_database(self) -> str:
         """Make an empty database and return its name."""
         self._databases += 1

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SqlBench", "Started", "bench", "engine", "engine_of", "started"]
 
-_WAITING = "select count(*) from pg_locks where not granted"
-
 
 @pytest.fixture
 def engine(postgresql: PostgreSql, postgresql_database: str) -> Iterator[sa.Engine]:
@@ -39,7 +37,7 @@ class Started:
 
     def waiting(self) -> int:
         """How many wait for a lock now."""
-        return int(self._server.ask(_WAITING))
+        return self._server.count_waiting()
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Start it, and return when it has ended or one more than before waits for a lock."""

@@ -34,10 +34,6 @@ if TYPE_CHECKING:
     MakeBearer = Callable[..., FakeBearer]
 
 PLAIN_DRIVERS = {"postgresql": "psycopg", "mariadb": "pymysql"}
-WAITING = {
-    "postgresql": "select count(*) from pg_locks where not granted",
-    "mariadb": "select count(*) from information_schema.innodb_lock_waits",
-}
 KILL = {
     "postgresql": "select pg_terminate_backend({pid})",
     "mariadb": "kill {pid}",
@@ -81,7 +77,7 @@ class Site:
 
     async def wait_for_a_waiter(self) -> None:
         async with asyncio.timeout(60):
-            while not self.server.ask(WAITING[self.kind]):
+            while not self.server.count_waiting():
                 await asyncio.sleep(0.02)
 
     async def append(self, on: AsyncConnection | AsyncSession, token: Token, entry: str) -> None:

@@ -284,7 +284,7 @@ def _lose_a_deadlock(bench: SqlBench, ours: sa.Connection, server: MariaDb) -> N
         other.execute(write, {"change": 1, "place": 0})
         ours.execute(write, {"change": 1, "place": 1})
         waiting = pool.submit(other.execute, write, {"change": 1, "place": 1})
-        server.process.wait("made it wait", lambda: _lock_waits(server) > 0)
+        server.process.wait("made it wait", lambda: server.count_waiting() > 0)
         try:
             ours.execute(write, {"change": 1, "place": 0})
         finally:
@@ -335,7 +335,7 @@ def test_h52_a_writer_held_between_check_and_write_comes_before_its_successor(
 
     with ThreadPoolExecutor(1) as pool, fence.transaction(old) as connection:
         succession = pool.submit(succeed)
-        mariadb.process.wait("shown it", lambda: succession.done() or _lock_waits(mariadb) > 0)
+        mariadb.process.wait("shown it", lambda: succession.done() or mariadb.count_waiting() > 0)
         assert succession.done() is not locked
         bench.append(connection, old.token, "held")
     succession.result()
@@ -385,7 +385,7 @@ def test_a_claim_whose_server_dies_is_made_again(bearer: MakeBearer) -> None:
             holder = server.connect("test", autocommit=False)
             holder.cursor().execute("select * from zkelect_fence for update")
             claim = pool.submit(bench.fence().claim, new)
-            server.process.wait("made it wait", lambda: _lock_waits(server) > 0)
+            server.process.wait("made it wait", lambda: server.count_waiting() > 0)
             server.kill()
             assert isinstance(claim.exception(), RequestFailed)
             holder.close()
@@ -393,8 +393,3 @@ def test_a_claim_whose_server_dies_is_made_again(bearer: MakeBearer) -> None:
         bench.fence().claim(new)
         bench.write(bench.fence(), new, "after the restart")
         assert entries(bench) == ["after the restart"]
-
-
-def _lock_waits(server: MariaDb) -> int:
-    waits: int = server.ask("select count(*) from information_schema.innodb_lock_waits")
-    return waits
