@@ -12,11 +12,12 @@ import pytest
 
 import zkelect
 from zkelect.session.clock import SystemClock
+from zkelect.session.gateway import Delete
 from zkelect.stores import MemoryFence
 from zkelect.testing import expire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from conftest import Actor, Operator
 
@@ -226,6 +227,26 @@ def test_h12_deposed_comes_once_when_a_call_of_renewing_raises(
     a.session.close()
     a.diary.wait("deposed", 2)
     a.diary.assert_paired()
+
+
+def test_what_fails_on_kazoos_thread_is_asked_again(
+    cast: Callable[..., Actor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the candidate would wait for ever for the end of its own znode."""
+    a = cast("A")
+    a.lead()
+    commit = a.session.gateway.multi
+
+    def fail_once(operations: Sequence[Any], *rest: Any, **options: Any) -> None:
+        if any(isinstance(each, Delete) for each in operations):
+            monkeypatch.undo()
+            raise MemoryError("while leaving")
+        commit(operations, *rest, **options)
+
+    monkeypatch.setattr(a.session.gateway, "multi", fail_once)
+    a.election.resign()
+    a.diary.wait("elected", 2)
+    assert a.session.gateway.multi == commit
 
 
 class Raising:

@@ -25,9 +25,10 @@ from zkelect.session.committing import Committer
 from zkelect.session.driver import Driver
 from zkelect.session.leadership import Leadership, Office
 from zkelect.session.patience import Patience
-from zkelect.session.session import Session, new_uuid
+from zkelect.session.session import Session
 from zkelect.session.supervision import Conditions, Supervision
 from zkelect.session.terms import TermBook
+from zkelect.session.uuids import new_uuid
 from zkelect.token import Token
 
 __all__ = ["Attendant", "Callbacks", "Candidacy"]

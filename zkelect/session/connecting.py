@@ -15,7 +15,8 @@ from zkelect.session.gateway import Failure, Fault
 from zkelect.session.hosts import Hosts, parse
 from zkelect.session.limits import check_session, check_timeout
 from zkelect.session.link import OwnedLink
-from zkelect.session.session import Session, new_uuid
+from zkelect.session.session import Session
+from zkelect.session.uuids import new_uuid
 
 __all__ = ["connect"]
 

@@ -6,7 +6,6 @@ import logging
 import math
 import os
 import threading
-import uuid
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
@@ -35,7 +34,9 @@ from zkelect.session.limits import check_session, check_timeout
 from zkelect.session.link import AdoptedLink, Link
 from zkelect.session.pool import CallbackPool
 from zkelect.session.prober import Prober
+from zkelect.session.restarts import Restarts
 from zkelect.session.ticker import Ticker, Timer
+from zkelect.session.uuids import new_uuid
 from zkelect.session.watchdog import Watchdog
 
 __all__ = ["Session"]
@@ -43,7 +44,6 @@ __all__ = ["Session"]
 _log: Final = logging.getLogger("zkelect.session")
 _CLOSE_TIMEOUT: Final = 2.0
 """Seconds for the servers to answer a close, which is queued behind our deletes."""
-_LONGEST_RESTART: Final = 32.0
 
 
 class Watcher(Protocol):
@@ -97,9 +97,10 @@ class Session:
         self._new_lease = lambda: Lease(tick=tick_time, hops=hops)
         self._owner = os.getpid()
         self._closed = False
+        self._turned = False
         self._observed: ObservedSocket | None = None
         self._connections = 0
-        self._restarts = 0
+        self._restarts = Restarts(self)
         self._suspended_at = -math.inf
         self._ticker = Ticker(self.lock, self.clock, Watchdog(self).watch, f"zkelect {hosts}")
         self.roster = Roster(self._ticker.kick)
@@ -248,9 +249,19 @@ class Session:
         self._ticker.kick()
 
     def deliver(self, call: Callable[..., None], *args: Any) -> None:
-        """Call under the lock."""
+        """Call under the lock.
+
+        What fails there would be lost, and somebody might wait for it for ever; a new
+        connection asks again for all that is still wanted.
+        """
         with self.lock:
-            call(*args)
+            try:
+                call(*args)
+            except Exception:
+                if self._turned:
+                    raise  # who turns the clock by hand hears it at once
+                _log.exception("news of the servers was lost; the connection is dropped for it")
+                self.link.shut()
 
     # --- how it begins -----------------------------------------------------------------------
 
@@ -259,6 +270,7 @@ class Session:
 
         :param threaded: False for a clock that somebody turns by hand; see :meth:`turn`.
         """
+        self._turned = not threaded
         if threaded:
             self._ticker.start()
         self.link.start(self._listen)
@@ -301,16 +313,18 @@ class Session:
     # --- kazoo's states ----------------------------------------------------------------------
 
     def _listen(self, state: str) -> None:
-        with self.lock:
-            if state == KazooState.CONNECTED:
-                self._welcome()
-            elif state == KazooState.SUSPENDED:
-                self._suspend()
-            else:
-                self._lose()
-            self._leave_if_done()
-            self.changed.notify_all()
-            self._ticker.kick()
+        self.deliver(self._hear, state)
+
+    def _hear(self, state: str) -> None:
+        if state == KazooState.CONNECTED:
+            self._welcome()
+        elif state == KazooState.SUSPENDED:
+            self._suspend()
+        else:
+            self._lose()
+        self._leave_if_done()
+        self.changed.notify_all()
+        self._ticker.kick()
 
     def _leave_if_done(self) -> None:
         """An adopted client keeps our znodes alive: listen until the last one is deleted."""
@@ -336,7 +350,7 @@ class Session:
             self.lease = self._new_lease()
             self._zxid = 0  # another session may be of an ensemble that went back
         self.session_id, self.connected, self.connected_at = session_id, True, self.now()
-        self._restarts = 0
+        self._restarts.succeeded()
         self.chain(started, timeout)
         self.timeout = self.lease.timeout
         for driver in tuple(self.roster.standing):
@@ -380,15 +394,8 @@ class Session:
             for driver in tuple(self.roster.standing):
                 driver.fail(self.fatal)
             self._tell_ended()
-            return
-        pause = min(2.0**self._restarts, _LONGEST_RESTART)
-        self._restarts += 1
-        _log.error("kazoo's connection loop ended by itself; started anew in %g s", pause)
-        self.call_at(self.now() + pause, self._restart)
-
-    def _restart(self) -> None:
-        if not self._closed:
-            threading.Thread(target=self.link.restart, name="zkelect restart", daemon=True).start()
+        else:
+            self._restarts.plan()
 
     # --- within ------------------------------------------------------------------------
 
@@ -421,9 +428,3 @@ class Session:
         """In a forked child: everything here is the parent's."""
         self.lease.void()
         self.link.abandon()
-
-
-def new_uuid() -> str:
-    """Return a fresh candidate uuid: random, marked as ours by its version (RFC 9562)."""
-    drawn = uuid.uuid4().hex
-    return f"{drawn[:12]}8{drawn[13:]}"
