@@ -15,11 +15,14 @@ from attrs import evolve
 
 from zkelect.core import events as ev
 from zkelect.core.events import Effect, Event, Reason, Stamp
+from zkelect.core.handover import Handover, HandoverState
 from zkelect.core.machine import TABLE, step
+from zkelect.core.pause import Pause
 from zkelect.core.record import Record
 from zkelect.core.state import Phase, State
 from zkelect.core.znodes import KAZOO
 from zkelect.errors import RequestFailed
+from zkelect.token import Token
 
 PAGE: Final = Path(__file__).with_suffix(".md")
 DEPTH: Final = 6
@@ -32,6 +35,16 @@ Edges = dict[tuple[Phase, Phase], set[str]]
 SESSIONS: Final = (7, 8)
 RECORD: Final = Record(uuid="0123456789abcdef0123456789abcdef")
 RENEWED: Final = evolve(RECORD, generation=2)
+PAUSED: Final = evolve(RECORD, paused=Pause(by="k"))
+HANDOVER: Final = Handover(
+    id="1",
+    target="",
+    name="",
+    leader="",
+    token=Token(lineage="0" * 16, generation=1, czxid=1, holder="0" * 16),
+    timeout=1.0,
+    state=HandoverState.DRIVEN,
+)
 THEIRS: Final = KAZOO.prefix("a") + "0000000001"
 OURS: Final = KAZOO.prefix("b") + "0000000002"
 STRAY: Final = KAZOO.prefix("b") + "0000000003"
@@ -73,6 +86,8 @@ def _answers(s: State, session_id: int) -> Iterator[Event]:
     else:  # replies keep the order of the requests: the roll comes behind the create
         yield from _rolled(s.stamp)
     yield from _answers_about_us(s.stamp, session_id)
+    yield from _recorded(s)
+    yield from _handed(s.stamp)
     yield from _late_answers(evolve(s.stamp, attempt=s.attempt - 1), session_id)
     yield ev.Refused(stamp=s.stamp, error=REFUSAL)
     yield ev.ParentMissing(stamp=s.stamp)
@@ -98,9 +113,22 @@ def _rolled(stamp: Stamp) -> Iterator[Event]:
         yield ev.Rolled(stamp=stamp, children=children, record=RECORD, leased=True)
 
 
+def _recorded(s: State) -> Iterator[Event]:
+    for record in (RECORD, PAUSED, RENEWED, None):
+        yield ev.Recorded(stamp=s.stamp, look=s.look, record=record, leased=True)
+
+
+def _handed(stamp: Stamp) -> Iterator[Event]:
+    """A switchover: past us, to us, from us."""
+    for leader, target in ((THEIRS, STRAY), (THEIRS, OURS), (OURS, THEIRS)):
+        handover = evolve(HANDOVER, leader=leader, target=target)
+        yield ev.HandoverRead(stamp=stamp, handover=handover)
+    for node in (THEIRS, OURS):
+        yield ev.Watched(stamp=stamp, node=node, czxid=1, owner=0, touched=True)
+
+
 def _answers_about_us(stamp: Stamp, session_id: int) -> Iterator[Event]:
-    for record in (RECORD, RENEWED, None):
-        yield ev.Recorded(stamp=stamp, record=record)
+    yield ev.RecordTouched(stamp=stamp)
     yield ev.Changed(stamp=stamp, node=THEIRS)
     for node in (OURS, STRAY):
         yield ev.Watched(stamp=stamp, node=node, czxid=1, owner=session_id)
@@ -136,7 +164,7 @@ def walk(depth: int) -> Iterator[tuple[State, Event, State, tuple[Effect, ...]]]
 def _renumbered(s: State) -> State:
     """Count attempts from 1 again, so that equal situations are equal states."""
     term = s.term and evolve(s.term, attempt=int(s.term == s.stamp))
-    return evolve(s, attempt=1, walked=0, czxid=min(s.czxid, 1), term=term)
+    return evolve(s, attempt=1, walked=0, look=0, czxid=min(s.czxid, 1), term=term)
 
 
 def edges(depth: int = DEPTH) -> Edges:
@@ -196,7 +224,7 @@ stateDiagram-v2
 What each event does in each phase; an empty cell changes nothing. Before the table, answers
 of an earlier try and events of another term are dropped, except for what became of a znode of
 ours: a create that was answered late is deleted. The handlers stand in `joining.py`,
-`waiting.py`, `leading.py`, `leaving.py` and `reconnecting.py` of `zkelect/core`.
+`waiting.py`, `yielding.py`, `leading.py`, `leaving.py` and `reconnecting.py` of `zkelect/core`.
 
 {table}
 """

@@ -47,7 +47,7 @@ def test_an_heir_is_promoted_by_the_deletion_event_alone(server: str, path: str)
     ):
         leader = first.stand(path)
         leader.elected.result(WITHIN)
-        heir = second.stand(path)
+        heir = second.stand(path, heir=True)
         second.await_probe()
         second.forwarder.cut("requests")
         assert second.forwarder.wait_for(
@@ -63,21 +63,31 @@ def test_an_heir_is_promoted_by_the_deletion_event_alone(server: str, path: str)
 
 
 def test_joining_behind_a_leader_takes_two_round_trips(server: str, path: str) -> None:
-    """Create, roll and record at once; then own znode and predecessor at once.
+    """Create, roll and record at once; then own znode, predecessor and, as the heir, the record.
 
     The least of five counts: see :func:`round_trips`.
     """
-    counts = []
-    with Candidate(server, "A") as first, Candidate(server, "B") as second:
+    counts: dict[str, list[tuple[tuple[str, ...], ...]]] = {"heir": [], "behind": []}
+    with (
+        Candidate(server, "A") as first,
+        Candidate(server, "B") as second,
+        Candidate(server, "C") as third,
+    ):
         leader = first.stand(path)
         leader.elected.result(WITHIN)
         for _ in range(5):
-            second.mark()
-            behind = second.stand(path)
-            counts.append(round_trips(join_of(second.frames())))
-            behind.leave()
+            standing = []
+            for place, candidate in (("heir", second), ("behind", third)):
+                heir = place == "heir"
+                candidate.mark()
+                standing.append(candidate.stand(path, heir=heir))
+                counts[place].append(round_trips(join_of(candidate.frames(), heir=heir)))
+            for each in reversed(standing):
+                each.leave()
         leader.leave()
-    assert min(counts, key=len) == (("create2", "getChildren", "getData"), ("getData", "getData"))
+    joined = ("create2", "getChildren", "getData")
+    assert min(counts["heir"], key=len) == (joined, ("getData", "getData", "getData"))
+    assert min(counts["behind"], key=len) == (joined, ("getData", "getData"))
 
 
 # --- processes -----------------------------------------------------------------------------

@@ -22,6 +22,8 @@ from theatre import Candidate, Ensemble, node_of, short, spell
 
 from zkelect.core import events as ev
 from zkelect.core.events import Effect, Event, Reason
+from zkelect.core.pause import Pause
+from zkelect.core.record import Record
 from zkelect.core.state import Phase, State
 from zkelect.core.znodes import KAZOO
 
@@ -173,14 +175,22 @@ class Stage:
             who.touch(node_of(name))
 
     def _change_record(self) -> None:
-        """Raise the generation, as ``adopt`` does; probes tell those whose lease is warm."""
+        """Raise the generation, as ``adopt`` does."""
         record = self.ensemble.tree.record
         assert record is not None
-        changed = attrs.evolve(record, generation=record.generation + 1)
-        self.ensemble.commit(record=changed)
+        self._write_record(attrs.evolve(record, generation=record.generation + 1))
+
+    def _pause(self, pause: Pause | None) -> None:
+        record = self.ensemble.tree.record
+        assert record is not None
+        self._write_record(attrs.evolve(record, paused=pause))
+
+    def _write_record(self, record: Record) -> None:
+        """The watch tells who may lead next, probes tell the others whose lease is warm."""
+        self.ensemble.commit(record=record)
         for who in self.candidates.values():
-            if who.state.warm:
-                who.feed(ev.Recorded(stamp=who.state.stamp, record=changed))
+            if who.linked and who.state.warm and not who.state.next:
+                who.feed(ev.RecordTouched(stamp=who.state.stamp))
 
 
 def _remark(event: Event, before: State) -> str:
@@ -188,7 +198,7 @@ def _remark(event: Event, before: State) -> str:
         return " (of an earlier try)"
     if isinstance(event, ev.TermEvent) and event.term != before.term:
         return " (of another term)"
-    wants_lease = isinstance(event, ev.Rolled | ev.Vanished | ev.Proven)
+    wants_lease = isinstance(event, ev.Rolled | ev.Vanished | ev.Proven | ev.Recorded)
     return " (no lease)" if wants_lease and not event.leased else ""
 
 
@@ -240,6 +250,8 @@ _PHRASES: Final[dict[str, Callable[..., object]]] = {
     r"somebody deletes (\w+#[0-9]+)": lambda stage, _, name: stage.ensemble.remove(node_of(name)),
     r"somebody touches (\w+#[0-9]+)": lambda stage, _, name: stage._touch(name),
     "somebody raises the generation": lambda stage, _: stage._change_record(),
+    "somebody pauses the election": lambda stage, _: stage._pause(Pause(by="K")),
+    "somebody resumes the election": lambda stage, _: stage._pause(None),
     "the next number is ([0-9]+)": lambda stage, _, number: stage.ensemble.commit(
         counter=int(number)
     ),

@@ -12,11 +12,13 @@ from typing import Final
 import attrs
 import pytest
 from attrs import evolve
-from theatre import PATH, RECORD, node_of, spell
+from theatre import PATH, RECORD, node_of, passing, spell
 
 from zkelect.core import events as ev
 from zkelect.core.events import Event, Reason, Stamp
+from zkelect.core.handover import HandoverState
 from zkelect.core.machine import TABLE, Machine, step
+from zkelect.core.pause import Pause
 from zkelect.core.record import Record
 from zkelect.core.state import HEIRS, Phase, State
 from zkelect.core.waiting import LONG_WALK
@@ -28,6 +30,7 @@ THEIRS: Final = 0xA01
 NOW: Final = Stamp(session_id=OURS, attempt=3)
 EARLIER: Final = Stamp(session_id=OURS, attempt=2)
 RENEWED: Final = Record(uuid=RECORD.uuid, generation=2)
+PAUSED: Final = evolve(RECORD, paused=Pause(by="K"))
 FAILED: Final = RequestFailed(PATH, "get", "it went wrong")
 
 
@@ -46,6 +49,8 @@ CREATED: Final = evolve(RESTING, node=entry("B#2"), czxid=20)
 RECOVERING: Final = evolve(JOINING, lost=True)
 SIFTING: Final = evolve(RECOVERING, suspects=frozenset({node_of("B#2")}))
 FIRST: Final = evolve(CREATED, phase=Phase.WAITING, record=RECORD)
+KEPT: Final = evolve(FIRST, record=PAUSED)
+LOOKING: Final = evolve(FIRST, looking=True)
 WAITING: Final = evolve(FIRST, ahead=(entry("A#1"),))
 PREPARING: Final = evolve(FIRST, phase=Phase.PREPARING, term=NOW)
 LEADING: Final = evolve(PREPARING, phase=Phase.LEADING)
@@ -84,6 +89,16 @@ def rolled(*names: str, record: Record | None = RECORD, leased: bool = True) -> 
     return ev.Rolled(stamp=NOW, children=children, record=record, leased=leased)
 
 
+def recorded(record: Record | None, *, look: int = 0, leased: bool = False) -> ev.Recorded:
+    return ev.Recorded(stamp=NOW, look=look, record=record, leased=leased)
+
+
+def handed(leader: str, target: str, state: HandoverState) -> ev.HandoverRead:
+    driven = passing(node_of(leader))
+    handover = evolve(driven, target=node_of(target), state=state)
+    return ev.HandoverRead(stamp=NOW, handover=handover)
+
+
 def vanished(name: str, *, leased: bool = True) -> ev.Vanished:
     return ev.Vanished(stamp=NOW, node=node_of(name), leased=leased)
 
@@ -119,10 +134,13 @@ SPELT: Final[dict[str, Event]] = {
     "Rolled A#1": rolled("A#1"),
     "Rolled A#1 B#2, number exhausted": rolled("A#1", "B#2", "K#2147483647"),
     "Rolled A#1 B#2, no record": rolled("A#1", "B#2", record=None),
+    "Rolled B#2, paused": rolled("B#2", record=PAUSED),
     "Rolled A#1 B#2, another record": rolled("A#1", "B#2", record=RENEWED),
     "Watched B#2": watched("B#2", OURS),
     "Watched B#2, owned by another session": watched("B#2", THEIRS),
+    "Watched B#2, touched": evolve(watched("B#2", OURS), touched=True),
     "Watched A#1": watched("A#1", THEIRS),
+    "Watched A#1, touched": evolve(watched("A#1", THEIRS), touched=True),
     "Vanished B#2": vanished("B#2"),
     "Vanished A#1": vanished("A#1"),
     "Vanished A#1, no lease": vanished("A#1", leased=False),
@@ -134,9 +152,19 @@ SPELT: Final[dict[str, Event]] = {
     "Proven": ev.Proven(stamp=NOW, leased=True),
     "Proven, no lease": ev.Proven(stamp=NOW, leased=False),
     "RollDue": ev.RollDue(stamp=NOW),
-    "Recorded, the same": ev.Recorded(stamp=NOW, record=evolve(RECORD, version=9)),
-    "Recorded, another": ev.Recorded(stamp=NOW, record=RENEWED),
-    "Recorded, none": ev.Recorded(stamp=NOW, record=None),
+    "RecordTouched": ev.RecordTouched(stamp=NOW),
+    "Recorded, the same": recorded(evolve(RECORD, version=9), leased=True),
+    "Recorded, the same, no lease": recorded(RECORD),
+    "Recorded, paused": recorded(PAUSED, leased=True),
+    "Recorded, another": recorded(RENEWED),
+    "Recorded, none": recorded(None),
+    "Recorded, overtaken": recorded(RENEWED, look=-1),
+    "HandoverRead, none": ev.HandoverRead(stamp=NOW, handover=None),
+    "HandoverRead A#1 to C#3 asked": handed("A#1", "C#3", HandoverState.ASKED),
+    "HandoverRead A#1 to C#3 driven": handed("A#1", "C#3", HandoverState.DRIVEN),
+    "HandoverRead A#1 to B#2 driven": handed("A#1", "B#2", HandoverState.DRIVEN),
+    "HandoverRead A#0 to C#3 driven": handed("A#0", "C#3", HandoverState.DRIVEN),
+    "HandoverRead B#2 to C#3 asked": handed("B#2", "C#3", HandoverState.ASKED),
 }
 
 # event
@@ -194,8 +222,8 @@ SessionResumed
     created    joining     ReadRoll
     recovering joining     Commit
     sifting    joining     Commit
-    first      waiting     Watch B#2
-    waiting    waiting     Watch B#2, Watch A#1
+    first      waiting     Watch B#2, ReadRecord
+    waiting    waiting     Watch B#2, Watch A#1, ReadRecord
     preparing  preparing   Watch B#2
     leading    leading     Watch B#2
     deposed    leaving
@@ -282,10 +310,10 @@ Committed
     unsure     leaving     ReadRoll
 Rolled A#1 B#2
     joining    joining     Watch B#2
-    created    waiting     Watch B#2, Watch A#1
+    created    waiting     Watch B#2, Watch A#1, ReadRecord
     recovering joining     Watch B#2
     sifting    joining     Watch B#2
-    first      waiting     Watch A#1
+    first      waiting     Watch A#1, ReadRecord
     cancelled  leaving     Delete B#2
     unsure     leaving     Delete B#2
 Rolled B#2
@@ -299,9 +327,18 @@ Rolled B#2
     unsure     leaving     Delete B#2
 Rolled B#2, no lease
     joining    joining     Watch B#2
-    created    waiting     Watch B#2
+    created    waiting     Watch B#2, ReadRecord
     recovering joining     Watch B#2
     sifting    joining     Watch B#2
+    waiting    waiting
+    cancelled  leaving     Delete B#2
+    unsure     leaving     Delete B#2
+Rolled B#2, paused
+    joining    joining     Watch B#2
+    created    waiting     Watch B#2, ReadRecord
+    recovering joining     Watch B#2
+    sifting    joining     Watch B#2
+    first      waiting
     waiting    waiting
     cancelled  leaving     Delete B#2
     unsure     leaving     Delete B#2
@@ -349,7 +386,7 @@ Rolled A#1 B#2, no record
     unsure     leaving     Delete B#2
 Rolled A#1 B#2, another record
     joining    joining     Watch B#2
-    created    waiting     Watch B#2, Watch A#1
+    created    waiting     Watch B#2, Watch A#1, ReadRecord
     recovering joining     Watch B#2
     sifting    joining     Watch B#2
     first      joining     Delete B#2, Create, ReadRoll
@@ -366,7 +403,13 @@ Watched B#2, owned by another session
     waiting    joining     Create, ReadRoll
     preparing  leaving     Void (evicted), StartGrace
     leading    leaving     Void (evicted), StartGrace
+Watched B#2, touched
+    sifting    joining     ReadRoll
+    preparing  preparing   ReadHandover
+    leading    leading     ReadHandover
 Watched A#1
+Watched A#1, touched
+    waiting    waiting     ReadHandover
 Vanished B#2
     created    joining     Create, ReadRoll
     sifting    joining     Create, ReadRoll
@@ -386,7 +429,7 @@ Changed B#2
     preparing  preparing   Watch B#2
     leading    leading     Watch B#2
 Changed A#1
-    waiting    waiting     Watch A#1
+    waiting    waiting     Watch A#1, ReadRecord
 Deleted B#2
     deposed    leaving
     leaving    idle        Finish
@@ -405,7 +448,20 @@ RollDue
     waiting    waiting     ReadRoll
     preparing  preparing   ReadRoll
     leading    leading     ReadRoll
+RecordTouched
+    first      waiting     ReadRecord
+    waiting    waiting     ReadRecord
+    preparing  preparing   ReadRecord
+    leading    leading     ReadRecord
 Recorded, the same
+    first      preparing   Grant B#2 with token 20
+Recorded, the same, no lease
+Recorded, paused
+    first      waiting
+    waiting    waiting
+    preparing  preparing
+    leading    leading
+Recorded, overtaken
 Recorded, another
     first      joining     Delete B#2, Create, ReadRoll
     waiting    joining     Delete B#2, Create, ReadRoll
@@ -416,6 +472,16 @@ Recorded, none
     waiting    joining     Delete B#2, Create, ReadRoll
     preparing  leaving     Void (record-changed), StartGrace
     leading    leaving     Void (record-changed), StartGrace
+HandoverRead, none
+HandoverRead A#1 to C#3 asked
+HandoverRead A#1 to C#3 driven
+    waiting    joining     Delete B#2, Create, ReadRoll
+HandoverRead A#1 to B#2 driven
+    waiting    waiting
+HandoverRead A#0 to C#3 driven
+HandoverRead B#2 to C#3 asked
+    preparing  preparing   HandOver
+    leading    leading     HandOver
 """
 
 
@@ -579,11 +645,52 @@ def test_a_create_that_was_not_sent_is_not_waited_for() -> None:
 
 @pytest.mark.parametrize(
     "before",
-    [evolve(FIRST, connected=False), evolve(FIRST, record=None), WAITING],
-    ids=["no link", "no record", "somebody ahead"],
+    [evolve(FIRST, connected=False), evolve(FIRST, record=None), WAITING, KEPT, LOOKING],
+    ids=["no link", "no record", "somebody ahead", "paused", "a change that is not read"],
 )
 def test_no_grant_when_anything_is_wanting(before: State) -> None:
     assert step(before, SPELT["Proven"]) == (before, ())
+
+
+@pytest.mark.parametrize("before", [KEPT, LOOKING])
+def test_who_was_kept_is_granted_when_the_record_is_read(before: State) -> None:
+    for record, phase in ((PAUSED, Phase.WAITING), (RECORD, Phase.PREPARING)):
+        after, _ = step(before, recorded(record, leased=True))
+        assert (after.phase, after.record, after.looking) == (phase, record, False)
+
+
+def test_a_read_that_a_later_one_has_overtaken_says_nothing() -> None:
+    state, (first,) = step(FIRST, SPELT["RecordTouched"])
+    state, (second,) = step(state, SPELT["RecordTouched"])
+    assert isinstance(first, ev.ReadRecord)
+    assert isinstance(second, ev.ReadRecord)
+    assert step(state, recorded(RECORD, look=first.look, leased=True)) == (state, ())
+    after, _ = step(state, recorded(PAUSED, look=second.look, leased=True))
+    assert (after.kept_by, after.looking) == (PAUSED.paused, False)
+
+
+@pytest.mark.parametrize(
+    ("event", "asked"),
+    [
+        (vanished("A#1"), "Watch A#0, ReadRecord"),  # behind the watch, so that it is the newer
+        (vanished("A#0"), "ReadRecord"),
+        (rolled("A#1", "B#2"), "ReadRecord"),
+    ],
+    ids=spell,
+)
+def test_who_may_lead_next_reads_the_record_once_more_and_watches_it(
+    event: Event, asked: str
+) -> None:
+    third = evolve(WAITING, ahead=(entry("A#0"), entry("A#1")))
+    after, effects = step(third, event)
+    assert (after.looking, ", ".join(map(spell, effects))) == (True, asked)
+    assert not evolve(third, looking=False).next
+
+
+def test_the_roll_of_a_paused_election_keeps_who_is_first() -> None:
+    after, _ = step(FIRST, SPELT["Rolled B#2, paused"])
+    assert after.kept_by == PAUSED.paused
+    assert step(after, SPELT["Rolled B#2"])[0].phase is Phase.PREPARING
 
 
 def test_a_grant_carries_the_record_that_was_read_behind_the_create() -> None:
@@ -603,19 +710,19 @@ def test_a_probe_that_found_only_the_version_changed_brings_the_new_one() -> Non
 
 
 def test_a_long_walk_reads_the_roll_again() -> None:
-    queue = tuple(entry(f"A#{number}") for number in range(LONG_WALK + 1))
+    queue = tuple(entry(f"A#{number}") for number in range(LONG_WALK + 2))
     state = evolve(FIRST, ahead=queue, node=entry("B#20"))
     asked = []
-    for gone in reversed(queue[1:]):
+    for gone in reversed(queue[2:]):
         state, effects = step(state, ev.Vanished(stamp=NOW, node=gone.node))
         asked.append([type(effect) for effect in effects])
     assert asked == [[ev.Watch]] * (LONG_WALK - 1) + [[ev.Watch, ev.ReadRoll]]
 
 
 def test_one_who_vanishes_in_the_middle_of_the_queue_moves_no_watch() -> None:
-    before = evolve(WAITING, ahead=(entry("A#0"), entry("A#1")))
+    before = evolve(WAITING, ahead=(entry("A#0"), entry("K#0"), entry("A#1")))
     after, effects = step(before, vanished("A#0"))
-    assert (after.ahead, effects) == ((entry("A#1"),), ())
+    assert (after.ahead, effects) == ((entry("K#0"), entry("A#1")), ())
 
 
 def test_a_new_roll_watches_only_a_new_predecessor() -> None:

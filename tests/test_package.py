@@ -16,9 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 # --- README --------------------------------------------------------------------------------
 
 
-def fenced_blocks(language: str) -> list[str]:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    return re.findall(rf"^```{language}\n(.*?)\n```$", readme, re.MULTILINE | re.DOTALL)
+def fenced_blocks(language: str, page: str = "README.md") -> list[str]:
+    text = (ROOT / page).read_text("utf-8")
+    return re.findall(rf"^```{language}\n(.*?)\n```$", text, re.MULTILINE | re.DOTALL)
 
 
 def test_ci_runs_the_second_command_of_the_readme() -> None:
@@ -64,7 +64,8 @@ def source_modules() -> set[str]:
 
 
 def mypy(*arguments: str | Path, cwd: Path) -> str:
-    command = [sys.executable, "-m", "mypy", "--config-file", ROOT / "setup.cfg", *arguments]
+    once = ("--config-file", ROOT / "setup.cfg", "--cache-dir", cwd.parent / "mypy_cache")
+    command = [sys.executable, "-m", "mypy", *once, *arguments]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -90,3 +91,22 @@ def test_the_examples_of_the_readme_are_true_to_the_types(tmp_path: Path) -> Non
     assert len(examples) == 2
     (tmp_path / "example.py").write_text("\n".join(examples), "utf-8")
     mypy("example.py", cwd=tmp_path)
+
+
+@pytest.mark.types
+@pytest.mark.timeout(600)
+def test_the_ways_to_call_it_are_true_to_the_types(tmp_path: Path) -> None:
+    """One after the other they are one program, too; integration/test_calling.py runs it."""
+    (tmp_path / "ways.py").write_text(
+        "\n".join(fenced_blocks("python", "docs/calling.md")), "utf-8"
+    )
+    mypy("ways.py", cwd=tmp_path)
+
+
+@pytest.mark.types
+@pytest.mark.timeout(600)
+def test_the_tests_in_the_documentation_are_true_to_the_types(tmp_path: Path) -> None:
+    """Each is a file of its own; integration/test_kit.py runs them."""
+    for number, example in enumerate(fenced_blocks("python", "docs/testing.md")):
+        (tmp_path / f"test_{number}.py").write_text(example, "utf-8")
+    mypy(".", cwd=tmp_path)

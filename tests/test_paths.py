@@ -51,8 +51,8 @@ def test_h75_two_spellings_never_make_two_elections(written: str, path: str) -> 
         ("/a\ufff0b", "a character ZooKeeper does not allow"),
         ("/zookeeper", "/zookeeper belongs to the servers"),
         ("/zookeeper/config", "/zookeeper belongs to the servers"),
-        ("/elections/billing.zkelect", "kept for records"),
-        ("/elections.zkelect/billing", "kept for records"),
+        ("/elections/billing.zkelect", "the record of an election"),
+        ("/elections.zkelect/billing", "the record of an election"),
     ],
 )
 def test_a_path_that_cannot_hold_an_election_is_refused_with_the_reason(

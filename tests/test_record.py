@@ -12,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zkelect.core.paths import NAME_LIMIT
+from zkelect.core.pause import Pause
 from zkelect.core.record import (
     HISTORY_LENGTH,
     HISTORY_SIZE,
     Record,
     Term,
     TermPhase,
+    adopted,
     decode_history,
     decode_record,
     decode_term,
@@ -29,6 +31,7 @@ from zkelect.core.record import (
 from zkelect.token import Token
 
 UUID = "0123456789abcdef0123456789abcdef"
+PAUSE = Pause(by="ada@host-a", why="the disk is being changed", since=1764500000.0)
 JUTE_MAXBUFFER = 0xFFFFF
 """The most bytes a server takes in one request, unless configured (jute.maxbuffer)."""
 
@@ -53,6 +56,9 @@ terms = st.builds(
     ended=st.none() | st.floats(0, 1e11),
     reason=st.none() | st.text(),
 )
+pauses = st.builds(
+    Pause, by=st.text(), why=st.text(), since=st.integers(0, 2**32) | st.floats(0, 2.0**32)
+)
 garbage = [
     b"",
     b"null",
@@ -73,10 +79,13 @@ garbage = [
 @given(
     uuid=st.text("0123456789abcdef", min_size=32, max_size=32),
     generation=st.integers(0, 2**32 - 1),
+    paused=st.none() | pauses,
     version=st.integers(0, 2**31 - 1),
 )
-def test_a_record_reads_back_as_it_was(uuid: str, generation: int, version: int) -> None:
-    record = Record(uuid=uuid, generation=generation, version=version)
+def test_a_record_reads_back_as_it_was(
+    uuid: str, generation: int, paused: Pause | None, version: int
+) -> None:
+    record = Record(uuid=uuid, generation=generation, paused=paused, version=version)
     read = decode_record(encode_record(record), version)
     assert read == record
     assert read is not None
@@ -85,7 +94,7 @@ def test_a_record_reads_back_as_it_was(uuid: str, generation: int, version: int)
 
 def test_a_record_is_json_that_a_person_can_read() -> None:
     assert encode_record(Record(uuid=UUID, generation=3, version=9)) == (
-        b'{"uuid":"' + UUID.encode() + b'","generation":3}'
+        b'{"uuid":"' + UUID.encode() + b'","generation":3,"paused":null}'
     )
 
 
@@ -93,11 +102,25 @@ def test_the_lineage_is_the_first_half_of_the_uuid() -> None:
     assert Record(uuid=UUID).lineage == UUID[:16]
 
 
-def test_the_version_is_no_part_of_the_identity() -> None:
+def test_the_version_is_no_part_of_the_record() -> None:
     record = Record(uuid=UUID)
     assert record == evolve(record, version=9)
     assert record != evolve(record, generation=2)
-    assert record != evolve(record, uuid=UUID[::-1])
+    assert record != evolve(record, paused=PAUSE)
+
+
+def test_a_pause_does_not_begin_another_history() -> None:
+    record = Record(uuid=UUID)
+    assert record.is_same_history(evolve(record, version=9, paused=PAUSE))
+    assert not record.is_same_history(evolve(record, generation=2))
+    assert not record.is_same_history(evolve(record, uuid=UUID[::-1]))
+    assert not record.is_same_history(None)
+
+
+def test_an_adopted_election_stays_paused() -> None:
+    record = adopted(Record(uuid=UUID, paused=PAUSE), [token(9)], zxid=5)
+    assert record is not None
+    assert (record.generation, record.paused) == (2, PAUSE)
 
 
 @pytest.mark.parametrize("data", garbage, ids=lambda data: repr(data[:12]))
@@ -126,6 +149,40 @@ def test_garbage_is_no_record(data: bytes) -> None:
 def test_a_record_that_no_token_can_be_made_of_is_none(uuid: object, generation: object) -> None:
     data = json.dumps({"uuid": uuid, "generation": generation}).encode()
     assert decode_record(data, 0) is None
+
+
+# --- the pause in it -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("absent", [{}, {"paused": None}, {"paused": False}])
+def test_a_record_without_a_pause_is_not_paused(absent: dict[str, object]) -> None:
+    record = decode_record(json.dumps({"uuid": UUID, "generation": 1, **absent}).encode(), 0)
+    assert record == Record(uuid=UUID)
+
+
+@pytest.mark.parametrize(
+    ("written", "pause"),
+    [
+        ("true", Pause(by="")),
+        ('"by me"', Pause(by="")),
+        ("{}", Pause(by="")),
+        ('{"by":"ada","why":7,"since":"now"}', Pause(by="ada")),
+        ('{"by":null,"why":"w","since":-1}', Pause(by="", why="w")),
+        ('{"by":"ada","since":NaN}', Pause(by="ada")),
+        ('{"by":"ada","since":1e300,"until":5}', Pause(by="ada")),
+        ('{"by":"ada","since":5}', Pause(by="ada", since=5)),
+    ],
+)
+def test_a_pause_written_by_hand_is_one_in_whatever_form(written: str, pause: Pause) -> None:
+    record = decode_record(f'{{"uuid":"{UUID}","generation":1,"paused":{written}}}'.encode(), 0)
+    assert record == Record(uuid=UUID, paused=pause)
+    assert str(pause).startswith("paused by ")
+
+
+def test_a_pause_says_by_whom_since_when_and_why() -> None:
+    told = "paused by 'ada@host-a' since 2025-11-30 10:53:20 UTC"
+    assert str(PAUSE) == f"{told}: the disk is being changed"
+    assert str(evolve(PAUSE, why="")) == told
 
 
 def test_the_record_stands_beside_the_parent_not_in_it() -> None:

@@ -114,6 +114,7 @@ class Schedule:
             (state.term, who.return_body),
             (state.leads, who.prepare),
             (state.leads, lambda: who.end_term(Reason.RESIGNED)),
+            (state.phase is Phase.WAITING and state.ahead, who.step_back),
             (state.leads, lambda: who.end_term(self.chance.choice(INVOLUNTARY))),
             (who.linked and state.warm and self.lives(who), who.prove),
         ]
@@ -213,7 +214,7 @@ class Schedule:
             self.renew([who for who in self.candidates if self.was_refused(who)])
             for who in self.candidates:
                 who.reread()
-                who.feed(ev.Recorded(stamp=who.state.stamp, record=self.ensemble.tree.record))
+                who.feed(ev.RecordTouched(stamp=who.state.stamp))
         self.settle()
 
     def was_refused(self, who: Candidate) -> bool:

@@ -64,7 +64,9 @@ def test_three_candidates_the_first_dies_the_second_leads_the_third_watches_it()
 def test_the_heir_leads_without_a_request_of_its_own() -> None:
     done = told("three_candidates")["B"].performed
     asked = [type(what) for what in done if isinstance(what, ev.Request)]
-    assert asked == [ev.Create, ev.ReadRoll, ev.Watch, ev.Watch]
+    assert asked == [ev.Create, ev.ReadRoll, ev.Watch, ev.Watch, ev.ReadRecord]
+    granted = next(at for at, what in enumerate(done) if isinstance(what, ev.Grant))
+    assert granted == len(asked)
 
 
 def test_a_leader_that_resigns_hands_over() -> None:
@@ -88,7 +90,13 @@ def test_the_first_without_a_lease_leads_when_it_is_proven() -> None:
 def test_an_event_counts_before_the_reply_that_set_its_watch() -> None:
     stage = told("event_before_reply")
     assert stage.leaders == ["B"]
-    assert stage.transcript[-1] == "  B <- Watched A#0 of a1"
+    late = stage.transcript.index("  B <- Watched A#0 of a1")
+    assert stage.transcript.index("  B <- Vanished A#0") < late
+    assert stage.transcript[late + 1 :] == [
+        "  B <- Recorded generation 1",  # read behind the watch, so that no pause is passed over
+        "  B -> Grant B#1 with token 2",
+        "  B is preparing",
+    ]
 
 
 def test_a_late_roll_never_undoes_a_grant() -> None:
@@ -115,8 +123,34 @@ def test_another_generation_deposes_the_leader_and_renews_who_waits() -> None:
     assert [grant.record.generation for grant in stage["B"].grants] == [2]
 
 
+def test_while_paused_the_leader_stays_and_nobody_follows_it() -> None:
+    stage = told("paused")
+    assert reasons(stage, "A") == [Reason.RESIGNED]
+    assert (stage.leaders, stage["C"].grants) == (["B"], [])
+    resumed = stage.transcript.index("somebody resumes the election")
+    assert stage.transcript.index("  B -> Grant B#1 with token 2") > resumed
+
+
+def test_a_change_that_is_not_read_yet_may_be_a_pause() -> None:
+    stage = told("paused_unheard")
+    assert (stage.leaders, stage.roll) == ([], ["B#1"])
+
+
+def test_only_the_latest_of_several_reads_counts() -> None:
+    stage = told("paused_and_resumed_at_once")
+    assert "  B <- Recorded generation 1" in stage.transcript
+    assert (stage.leaders, stage["B"].grants) == ([], [])
+
+
+def test_a_pause_made_while_the_heir_was_away_is_heeded_when_it_is_back() -> None:
+    stage = told("paused_while_away")
+    assert stage.leaders == ["B"]
+    resumed = stage.transcript.index("somebody resumes the election")
+    assert stage.transcript.index("  B is preparing") > resumed
+
+
 def test_who_waits_far_behind_learns_of_another_generation_from_the_roll() -> None:
-    record = told("record_changed_far_behind")["E"].state.record
+    record = told("record_changed_far_behind")["C"].state.record
     assert record is not None
     assert record.generation == 2
 

@@ -95,6 +95,8 @@ def grants_only_the_first_with_a_lease(taken: Taken) -> bool:
         and after.node is not None
         and not after.node.exhausted
         and after.record is not None
+        and after.record.paused is None
+        and not after.looking
         and after.phase is Phase.PREPARING
         and not before.leads
     )

@@ -134,6 +134,7 @@ PEERS = {
     f"_c_{KAZOOS}-lock-0000000004": ("curator-lock", KAZOOS),  # Go's
     "x-72057611460345856-0000000005": ("java", "72057611460345856"),
     f"zkelect-{OURS}-0000000006": ("zkelect", OURS),
+    "n_0000000007": ("java-election", ""),
 }
 
 
@@ -142,8 +143,19 @@ def test_h35_candidates_of_all_known_libraries_are_peers_in_one_order() -> None:
         roll = dialect.read([*reversed(PEERS), "config"])
         assert [entry.node for entry in roll.entries] == list(PEERS)
         assert [(entry.dialect, entry.uuid) for entry in roll.entries] == list(PEERS.values())
-        assert roll.dialects == {"kazoo", "curator-latch", "curator-lock", "java", "zkelect"}
+        assert roll.dialects == {name for name, _ in PEERS.values()}
         assert roll.strangers == ("config",)
+
+
+@pytest.mark.parametrize("number", [0, LAST_SEQUENCE, 2**31 - 1, -5, -(2**31)])
+def test_h34_a_name_that_is_only_a_number_keeps_its_sign(number: int) -> None:
+    (entry,) = KAZOO.read([java_name("n_", number)]).entries
+    assert (entry.sequence, entry.exhausted) == (number, not 0 <= number <= LAST_SEQUENCE)
+
+
+@pytest.mark.parametrize("child", ["n_", "n_config", "n_x0000000001", "node_0000000001"])
+def test_h35_what_is_named_nearly_so_is_a_stranger(child: str) -> None:
+    assert KAZOO.read([child]).strangers == (child,)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)

@@ -18,11 +18,13 @@ from attrs import evolve
 
 from zkelect.core import events as ev
 from zkelect.core.events import Effect, Event, Reason, Stamp
+from zkelect.core.handover import Handover, HandoverState
 from zkelect.core.machine import Machine
 from zkelect.core.record import Record
 from zkelect.core.state import State
 from zkelect.core.znodes import KAZOO
 from zkelect.errors import ZkelectError
+from zkelect.token import Token
 
 PATH: Final = "/elections/billing"
 RECORD: Final = Record(uuid="0123456789abcdef0123456789abcdef")
@@ -79,7 +81,22 @@ def spell_session(session_id: int | None) -> str:
 
 
 def _spell_record(record: Record | None) -> str:
-    return "without a record" if record is None else f"generation {record.generation}"
+    if record is None:
+        return "without a record"
+    return f"generation {record.generation}{', paused' if record.paused else ''}"
+
+
+def passing(leader: str) -> Handover:
+    """Return a switchover that leader drives, to somebody behind all who hear of it."""
+    return Handover(
+        id="1",
+        target=node_of("Z#99"),
+        name="Z",
+        leader=leader,
+        token=Token(lineage="0" * 16, generation=1, czxid=1, holder="0" * 16),
+        timeout=1.0,
+        state=HandoverState.DRIVEN,
+    )
 
 
 # --- the servers ---------------------------------------------------------------------------
@@ -177,6 +194,7 @@ class Candidate:
         self._labels = 1
         self._created: set[str] = set()
         self._watches: dict[str, list[Stamp]] = {}
+        self._record_watch: Stamp | None = None
 
     @property
     def state(self) -> State:
@@ -233,6 +251,11 @@ class Candidate:
     def reread(self) -> None:
         self.feed(ev.RollDue(stamp=self.state.stamp))
 
+    def step_back(self) -> None:
+        """Hear that whoever is just ahead leads, and hands over to somebody behind us."""
+        handover = passing(self.state.ahead[-1].node)
+        self.feed(ev.HandoverRead(stamp=self.state.stamp, handover=handover))
+
     def lapse(self) -> None:
         """Its lease runs out, and with it every grace."""
         self.leased = False
@@ -264,6 +287,7 @@ class Candidate:
         """
         self.linked = False
         self._watches.clear()
+        self._record_watch = None
         if not queued:
             self.requests.clear()
         if not received:
@@ -310,7 +334,11 @@ class Candidate:
 
     def advance(self) -> None:
         self.position += 1
-        for node in self.ensemble.log[self.position].gone:
+        before, after = self.ensemble.log[self.position - 1 : self.position + 1]
+        if self._record_watch is not None and before.record != after.record:
+            self.news.append(ev.RecordTouched(stamp=self._record_watch))
+            self._record_watch = None
+        for node in after.gone:
             for stamp in self._watches.pop(node, ()):
                 self.news.append(ev.Vanished(stamp=stamp, node=node))
 
@@ -395,6 +423,12 @@ class Candidate:
             stamp=request.stamp, node=request.node, czxid=znode.czxid, owner=znode.owner
         )
 
+    def _serve_record(self, request: ev.ReadRecord) -> Event:
+        record = self.ensemble.log[self.position].record
+        if record is not None:
+            self._record_watch = request.stamp
+        return ev.Recorded(stamp=request.stamp, look=request.look, record=record)
+
     def _serve_delete(self, request: ev.Delete | ev.Withdraw) -> Event:
         if request.node in self.ensemble.tree.nodes:
             self.ensemble.remove(request.node)
@@ -408,6 +442,7 @@ _SERVE: Final[dict[type[Effect], Callable[[Candidate, Any], Event]]] = {
     ev.MakeParent: Candidate._serve_parent,
     ev.Commit: Candidate._serve_commit,
     ev.Watch: Candidate._serve_watch,
+    ev.ReadRecord: Candidate._serve_record,
     ev.Delete: Candidate._serve_delete,
     ev.Withdraw: Candidate._serve_delete,
 }

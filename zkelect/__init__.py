@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from zkelect.aio_observer import AsyncObservation
     from zkelect.aio_session import AsyncSession, aconnect
     from zkelect.core.events import Reason
+    from zkelect.core.pause import Pause
     from zkelect.core.state import Phase
     from zkelect.decorator import leader_only
     from zkelect.election import Election
+    from zkelect.group import ElectionGroup
     from zkelect.observer import Observation
     from zkelect.session.access import Digest, Sasl, Tls
-    from zkelect.session.candidacy import Callbacks
+    from zkelect.session.callbacks import Callbacks
     from zkelect.session.connecting import connect
     from zkelect.session.leadership import Leadership
     from zkelect.session.roll import Candidate
@@ -46,8 +48,10 @@ __all__ = [
     "Candidate",
     "Digest",
     "Election",
+    "ElectionGroup",
     "Leadership",
     "Observation",
+    "Pause",
     "Phase",
     "Reason",
     "Sasl",
@@ -67,12 +71,14 @@ _HOMES: Final = {
     "AsyncLeadership": "zkelect.aio_leadership",
     "AsyncObservation": "zkelect.aio_observer",
     "AsyncSession": "zkelect.aio_session",
-    "Callbacks": "zkelect.session.candidacy",
+    "Callbacks": "zkelect.session.callbacks",
     "Candidate": "zkelect.session.roll",
     "Digest": "zkelect.session.access",
     "Election": "zkelect.election",
+    "ElectionGroup": "zkelect.group",
     "Leadership": "zkelect.session.leadership",
     "Observation": "zkelect.observer",
+    "Pause": "zkelect.core.pause",
     "Phase": "zkelect.core.state",
     "Reason": "zkelect.core.events",
     "Sasl": "zkelect.session.access",

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from typing import Any, Final, TypeAlias, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final, TypeAlias, TypeVar
 
+from zkelect.aio_body import answer, awaited, end, work
 from zkelect.aio_leadership import AsyncLeadership
 from zkelect.aio_news import Deadline, News
 from zkelect.aio_observer import AsyncObservation
+from zkelect.aio_operating import AsyncOperations
 from zkelect.aio_session import AsyncSession
+from zkelect.aio_standby import AsyncStandby, Following
 from zkelect.core.events import Reason
 from zkelect.core.holddown import HoldDown
 from zkelect.core.lease import patience_of
 from zkelect.core.state import Phase
-from zkelect.errors import Fenced, LeadershipLost, NotElected, Unreachable
+from zkelect.errors import Fenced, InvalidArgument, LeadershipLost, NotElected, Unreachable
+from zkelect.session.functions import check_async_stop, check_coroutine
 from zkelect.session.limits import check_timeout
-from zkelect.session.lookup import AGAIN, Lookup
+from zkelect.session.lookup import AGAIN, CALL, Lookup, check_again
+from zkelect.session.places import Place
 from zkelect.session.proposal import DialectName, Proposal
 from zkelect.session.roll import Candidate, others_stand, read_roll
 from zkelect.session.supervision import OnSuspended
@@ -29,11 +33,13 @@ __all__ = ["AsyncElection"]
 
 _log: Final = logging.getLogger("zkelect")
 _Result = TypeVar("_Result")
+_LEAD: Final = "a coroutine function of the leadership"
+_SESSION_FORM: Final = "a zkelect.AsyncSession: await aconnect(…), or AsyncSession(session)"
 Maybe: TypeAlias = Awaitable[_Result] | _Result
 """What a function gives that may be a coroutine function or an ordinary one."""
 
 
-class AsyncElection:
+class AsyncElection(AsyncOperations):
     """One candidate for one job, for a program on asyncio; else as :class:`zkelect.Election`.
 
     Use it in one event loop. Cancelling is safe at every await: nothing of the candidate is
@@ -42,6 +48,8 @@ class AsyncElection:
     :param session: from :func:`zkelect.aconnect`.
     :param eligible, prepare, healthy: as there, each an ordinary or a coroutine function.
         ``prepare`` is cancelled when its leadership is lost.
+    :param standby: a coroutine function, which is given an :class:`AsyncObservation`. It is
+        cancelled when we are about to lead, or wait no more, and its end is awaited.
     """
 
     def __init__(
@@ -60,7 +68,11 @@ class AsyncElection:
         on_suspended: OnSuspended = "until-deadline",
         dialect: DialectName = "kazoo",
         strict: bool = False,
+        priority: int = 0,
+        standby: Following | None = None,
     ) -> None:
+        if not isinstance(session, AsyncSession):
+            raise InvalidArgument("session", session, _SESSION_FORM)
         self._session = session.session
         self._news = News(self._session)
         proposal = Proposal(
@@ -76,15 +88,23 @@ class AsyncElection:
             on_suspended=on_suspended,
             dialect=dialect,
             strict=strict,
+            priority=priority,
+            standby=standby,
+            awaits=True,
         )
         self._candidacy = proposal.candidacy(self._session)
+        super().__init__(self._session, self._candidacy.path, self._candidacy.dialect)
         self._candidacy.attendant = self._news
+        self._standby = (
+            None if standby is None else AsyncStandby(self._candidacy, self._news, standby)
+        )
         self.name: Final = self._candidacy.name
         self.path: Final = self._candidacy.path
         self._eligible = eligible
         self._prepare = prepare
         self._lookup = Lookup(self._session, self.path, self._candidacy.dialect)
         self._hold_down = HoldDown(self._session.timeout)
+        self._place = Place(self._session, self.path, self.name)
 
     def __repr__(self) -> str:
         """Show path, name and phase."""
@@ -101,13 +121,16 @@ class AsyncElection:
 
         :param timeout: seconds to wait in all; None: for ever.
         :raises NotElected: not within that time.
-        :raises CampaignInProgress: this object stands already.
+        :raises CampaignInProgress: this object stands already, or another one of this session
+            for the same path.
         """
-        leadership = await self._stand(timeout)
-        try:
-            yield leadership
-        finally:
-            await self._leave(leadership)
+        check_timeout(timeout)
+        with self._standing():
+            leadership = await self._stand(timeout)
+            try:
+                yield leadership
+            finally:
+                await self._leave(leadership)
 
     async def run(
         self,
@@ -122,8 +145,9 @@ class AsyncElection:
         :returns: what ``lead`` returned while it led.
         :raises LeadershipLost: it was lost before ``lead`` returned.
         """
+        check_coroutine("lead", lead, _LEAD)
         async with self.campaign(timeout) as leadership:
-            return await _work(leadership, lead)
+            return await work(leadership, lead)
 
     async def run_forever(
         self,
@@ -137,19 +161,10 @@ class AsyncElection:
         :param stop: when set, ``lead`` is cancelled, the candidate resigns and this returns;
             to cancel the task that awaits this does the same.
         """
-        forever = asyncio.ensure_future(self._lead_on(lead))
-        stopped = None if stop is None else asyncio.ensure_future(stop.wait())
-        try:
-            await asyncio.wait(
-                {forever} if stopped is None else {forever, stopped},
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-        finally:
-            if stopped is not None:
-                stopped.cancel()
-            await _end(forever)
-        if not (forever.cancelled() and stop is not None and stop.is_set()):
-            forever.result()  # a body that was cancelled by itself ends this call, too
+        check_coroutine("lead", lead, _LEAD)
+        check_async_stop(stop)
+        with self._standing():
+            await self._lead_until(lead, stop)
 
     def resign(self) -> None:
         """Leave: end the leadership, or stop waiting. The znode goes when the body returns."""
@@ -173,6 +188,7 @@ class AsyncElection:
 
     def observe(self, timeout: float = 10.0) -> AsyncObservation:
         """Follow who leads: ``async with``, then ``async for``; as :meth:`Election.observe`."""
+        check_timeout(timeout, endless=False)
         return AsyncObservation(self._session, self.path, self._candidacy.dialect, timeout)
 
     async def resolve(
@@ -184,22 +200,53 @@ class AsyncElection:
         again: type[Exception] | tuple[type[Exception], ...] = AGAIN,
     ) -> _Result:
         """Call whoever leads, once more if that one is deposed; as :meth:`Election.resolve`."""
+        check_coroutine("call", call, f"a coroutine function: {CALL}")
+        check_again(again)
         first = await asyncio.to_thread(self._lookup.present, timeout, max_age)
         try:
-            return await call(first)
+            return await awaited("call", call, call(first))
         except again:
             second = await asyncio.to_thread(self._lookup.present, timeout, 0.0)
             if second.is_same_term(first):
                 raise
-        return await call(second)
+        return await awaited("call", call, call(second))
 
     # --- within ----------------------------------------------------------------------------------
+
+    @contextmanager
+    def _standing(self) -> Iterator[None]:
+        """Take our place, which a campaign that was dropped with its event loop has never left."""
+        if self._news.begin():
+            self._place.__exit__()
+        if self._standby is not None:
+            self._standby.begin()
+        with self._place:
+            yield
+
+    async def _lead_until(
+        self,
+        lead: Callable[[AsyncLeadership], Awaitable[object]],
+        stop: asyncio.Event | None,
+    ) -> None:
+        forever = asyncio.ensure_future(self._lead_on(lead))
+        stopped = None if stop is None else asyncio.ensure_future(stop.wait())
+        try:
+            await asyncio.wait(
+                {forever} if stopped is None else {forever, stopped},
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+        finally:
+            if stopped is not None:
+                stopped.cancel()
+            await end(forever)
+        if not (forever.cancelled() and stop is not None and stop.is_set()):
+            forever.result()  # a body that was cancelled by itself ends this call, too
 
     async def _lead_on(self, lead: Callable[[AsyncLeadership], Awaitable[object]]) -> None:
         while True:
             leadership = await self._stand(None)
             try:
-                await _work(leadership, lead)
+                await work(leadership, lead)
             except (LeadershipLost, Fenced) as lost:
                 if lost.token != leadership.token:
                     raise
@@ -210,9 +257,14 @@ class AsyncElection:
 
     async def _stand(self, timeout: float | None) -> AsyncLeadership:
         """Stand until it works out; what eligible and prepare take is theirs."""
-        check_timeout(timeout)
-        self._news.begin()
-        deadline = Deadline.after(timeout)
+        try:
+            return await self._stand_on(Deadline.after(timeout))
+        except (Exception, asyncio.CancelledError):
+            if self._standby is not None:
+                await self._standby.end()
+            raise
+
+    async def _stand_on(self, deadline: Deadline) -> AsyncLeadership:
         while True:
             while not await self._is_eligible():
                 await self._pause(self._session.timeout / 4, deadline)
@@ -239,10 +291,11 @@ class AsyncElection:
             raise self._late(deadline)
 
     def _late(self, deadline: Deadline) -> NotElected:
-        return NotElected(self.path, deadline.timeout, self._candidacy.ahead)
+        candidacy = self._candidacy
+        return NotElected(self.path, deadline.timeout, candidacy.ahead, candidacy.pause)
 
     async def _is_eligible(self) -> bool:
-        return self._eligible is None or bool(await _answer(self._eligible()))
+        return self._eligible is None or bool(await answer(self._eligible()))
 
     async def _take_office(self, leadership: AsyncLeadership) -> bool:
         """Prepare; False when it did not work out and we have left again."""
@@ -255,13 +308,15 @@ class AsyncElection:
         return done
 
     async def _become_ready(self, leadership: AsyncLeadership) -> bool:
+        if self._standby is not None and not await self._standby.settle(leadership):
+            return False
         if not await self._is_eligible():
             self._candidacy.end(leadership.leadership, Reason.INELIGIBLE)
             return False
         prepare = self._prepare
         try:
             if prepare is not None:
-                await _work(leadership, lambda leadership: _answer(prepare(leadership)))
+                await work(leadership, lambda leadership: answer(prepare(leadership)))
             self._candidacy.prepared(leadership.leadership)
         except LeadershipLost as lost:
             _log.warning("lost while preparing: %s", lost)
@@ -277,7 +332,7 @@ class AsyncElection:
         self._candidacy.returned(leadership.leadership)
         self._hold_down.end(
             self._session.now(),
-            involuntary=leadership.reason != Reason.RESIGNED,
+            involuntary=leadership.reason is None or not leadership.reason.voluntary,
             unprepared=leadership.reason == Reason.UNPREPARED,
         )
         await Deadline.after(patience_of(self._session.timeout)).met(
@@ -302,39 +357,3 @@ class AsyncElection:
             )
         except Unreachable:
             return True
-
-
-async def _work(
-    leadership: AsyncLeadership, lead: Callable[[AsyncLeadership], Awaitable[_Result]]
-) -> _Result:
-    """Await the body, cancel it when the leadership is lost, and wait for its end."""
-    body = asyncio.ensure_future(lead(leadership))
-    lost = asyncio.ensure_future(leadership.lost())
-    try:
-        await asyncio.wait({body, lost}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        lost.cancel()
-        await _end(body)
-    if body.cancelled():
-        leadership.leadership.check()  # raises, if the loss is why
-    result = body.result()
-    if leadership.reason is not None:
-        leadership.check()
-    return result
-
-
-async def _end(task: asyncio.Future[Any]) -> None:
-    """Cancel a task and wait for its end; who cancels us meanwhile waits for it, too."""
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        task.cancel()
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled
-
-
-async def _answer(value: Any) -> Any:
-    return await value if inspect.isawaitable(value) else value

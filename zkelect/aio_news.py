@@ -11,7 +11,8 @@ from typing import Any, Final, Self
 import attrs
 
 from zkelect.aio_leadership import AsyncLeadership
-from zkelect.errors import Misuse, ZkelectError
+from zkelect.errors import Misuse
+from zkelect.session.functions import check_callable
 from zkelect.session.leadership import Leadership
 from zkelect.session.session import Session
 
@@ -49,7 +50,7 @@ class Deadline:
 class News:
     """Hears of a candidate under the session's lock, and wakes its coroutines.
 
-    An :class:`zkelect.session.candidacy.Attendant`.
+    An :class:`zkelect.session.callbacks.Attendant`.
     """
 
     def __init__(self, session: Session) -> None:
@@ -58,16 +59,18 @@ class News:
         self._told = asyncio.Event()
         self._leadership: AsyncLeadership | None = None
 
-    def begin(self) -> None:
-        """Belong to the running loop from now on.
+    def begin(self) -> bool:
+        """Belong to the running loop from now on; True: the one before was closed.
 
         :raises Misuse: it belongs to another one that still runs.
         """
         loop = asyncio.get_running_loop()
         if self._loop is not None and self._loop is not loop and self._loop.is_running():
             raise Misuse("this AsyncElection is used by another event loop; make one for each")
+        orphaned = self._loop is not None and self._loop.is_closed()
         if self._loop is not loop:
             self._loop, self._told = loop, asyncio.Event()
+        return orphaned
 
     def lead(self, leadership: Leadership) -> AsyncLeadership:
         """Return this leadership for coroutines; it is told when it is over."""
@@ -85,6 +88,7 @@ class News:
 
     def blocking(self, question: Callable[[], Any]) -> Callable[[], bool]:
         """Return it as a function for a thread; a coroutine function runs in the loop."""
+        check_callable("healthy", question, "a function that returns whether we are well")
 
         async def ask() -> bool:
             answer = question()
@@ -102,28 +106,29 @@ class News:
 
     def granted(self, leadership: Leadership) -> None:
         """Wake who waits for it."""
-        self._wake()
+        self.wake()
 
     def voided(self, leadership: Leadership) -> None:
         """Wake the body, and who cancels it."""
         mine = self._leadership
-        self._wake()
+        self.wake()
         if mine is not None and mine.leadership is leadership:
             self._call(mine.tell_over)
 
-    def failed(self, error: ZkelectError) -> None:
+    def failed(self, error: BaseException) -> None:
         """Wake who waits: the error is theirs."""
-        self._wake()
+        self.wake()
 
     def finished(self) -> None:
         """Wake who waits for the znode to go."""
-        self._wake()
+        self.wake()
 
     def closed(self) -> None:
         """Wake everybody: the session is being closed."""
-        self._wake()
+        self.wake()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let who waits look again."""
         self._call(self._told.set)
 
     def _call(self, call: Callable[[], None]) -> None:

@@ -20,7 +20,9 @@ __all__ = ["AsyncObservation"]
 class AsyncObservation:
     """Who leads, now and at every change; from :meth:`zkelect.AsyncElection.observe`."""
 
-    def __init__(self, session: Session, path: str, dialect: Dialect, timeout: float) -> None:
+    def __init__(
+        self, session: Session, path: str, dialect: Dialect, timeout: float | None
+    ) -> None:
         check_timeout(timeout)
         self._session = session
         self._timeout = timeout
@@ -31,12 +33,13 @@ class AsyncObservation:
         self._closed = False
 
     async def __aenter__(self) -> Self:
-        """Begin, and wait for the first answer."""
+        """Begin, and wait for the first answer, unless no timeout says how long."""
         self._session.ensure_usable()
         self._loop = asyncio.get_running_loop()
         self._observer.__enter__()
         try:
-            await self._begin()
+            if self._timeout is not None:
+                await self._begin(self._timeout)
         except BaseException:
             self.close()
             raise
@@ -88,9 +91,9 @@ class AsyncObservation:
 
     # --- within ----------------------------------------------------------------------------
 
-    async def _begin(self) -> None:
+    async def _begin(self, timeout: float) -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(timeout):
                 while not self._observer.known and self._observer.error is None:
                     self._changed.clear()
                     self._check()
@@ -98,7 +101,7 @@ class AsyncObservation:
                         await self._changed.wait()
         self._check()
         if not self._observer.known:
-            raise ConnectFailed(self._session.hosts, self._timeout, {})
+            raise ConnectFailed(self._session.hosts, timeout, {})
 
     def _check(self) -> None:
         self._session.ensure_usable()

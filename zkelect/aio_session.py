@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
+from zkelect.errors import InvalidArgument
+from zkelect.session.access import Digest, Sasl, Tls
 from zkelect.session.connecting import connect
 from zkelect.session.session import Session
 
@@ -28,6 +30,8 @@ class AsyncSession:
     """
 
     def __init__(self, session: Session) -> None:
+        if not isinstance(session, Session):
+            raise InvalidArgument("session", session, "a zkelect.Session, from connect()")
         self.session: Final = session
 
     def __repr__(self) -> str:
@@ -66,14 +70,34 @@ class AsyncSession:
         await asyncio.shield(_in_thread(lambda: self.session.close(timeout)))
 
 
-def aconnect(hosts: str, **options: Any) -> _Connecting:
+def aconnect(
+    hosts: str,
+    *,
+    session_timeout: float = 10.0,
+    tick_time: float | None = None,
+    auth: Digest | Sasl | None = None,
+    tls: Tls | None = None,
+    acl: Sequence[str] | None = None,
+    hops: int = 1,
+    timeout: float = 15.0,
+) -> _Connecting:
     """Open a session: ``await`` it, or ``async with`` it to have it closed.
 
-    :param hosts, options: as :func:`zkelect.connect` has them; it raises the same.
-
-    Cancelled, it leaves no session behind.
+    The arguments are those of :func:`zkelect.connect`; it raises the same. Cancelled, it
+    leaves no session behind.
     """
-    return _Connecting(lambda: connect(hosts, **options))
+    return _Connecting(
+        lambda: connect(
+            hosts,
+            session_timeout=session_timeout,
+            tick_time=tick_time,
+            auth=auth,
+            tls=tls,
+            acl=acl,
+            hops=hops,
+            timeout=timeout,
+        )
+    )
 
 
 class _Connecting:

@@ -11,7 +11,9 @@ from zkelect.aio import AsyncElection
 from zkelect.aio_leadership import AsyncLeadership
 from zkelect.election import Election
 from zkelect.errors import InvalidArgument
+from zkelect.session.functions import check_callable
 from zkelect.session.leadership import Leadership
+from zkelect.session.limits import check_timeout
 
 __all__ = ["leader_only"]
 
@@ -50,6 +52,10 @@ def leader_only(election: Election | AsyncElection, *, timeout: float | None = N
     A call raises NotElected, LeadershipLost, and CampaignInProgress while another call of the
     same election is under way.
     """
+    if not isinstance(election, Election | AsyncElection):
+        form = "an Election or AsyncElection; write @leader_only(election) above the function"
+        raise InvalidArgument("election", election, form)
+    check_timeout(timeout)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         signature = _without_leadership(function)
@@ -90,6 +96,7 @@ def _awaited(
 
 
 def _without_leadership(function: Callable[..., Any]) -> inspect.Signature:
+    check_callable("function", function, "a function that takes the leadership first")
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())
     if not parameters or parameters[0].kind in (

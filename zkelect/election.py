@@ -13,33 +13,31 @@ from zkelect.core.events import Reason
 from zkelect.core.holddown import HoldDown
 from zkelect.core.lease import patience_of
 from zkelect.core.state import Phase
-from zkelect.errors import (
-    CampaignInProgress,
-    Fenced,
-    LeadershipLost,
-    Unreachable,
-)
+from zkelect.errors import Fenced, LeadershipLost, Unreachable
 from zkelect.observer import Observation
-from zkelect.session.adoption import adopt
-from zkelect.session.candidacy import Callbacks
+from zkelect.operating import Operations
+from zkelect.session.callbacks import Callbacks
+from zkelect.session.functions import check_blocking, check_callbacks, check_stop
 from zkelect.session.leadership import Leadership
 from zkelect.session.limits import check_timeout
 from zkelect.session.lookup import AGAIN, Lookup
 from zkelect.session.patience import Patience, Stopped
+from zkelect.session.places import Place
 from zkelect.session.proposal import DialectName, Proposal
 from zkelect.session.roll import Candidate, others_stand, read_roll
 from zkelect.session.session import Session
 from zkelect.session.standing import Standing, take_office
 from zkelect.session.supervision import OnSuspended
-from zkelect.token import Token
+from zkelect.standby import stand_by
 
 __all__ = ["Election"]
 
 _log: Final = logging.getLogger("zkelect")
 _Result = TypeVar("_Result")
+_LEAD: Final = "a function of the leadership"
 
 
-class Election:
+class Election(Operations):
     """One candidate for one job: of all who stand on a path, exactly one leads.
 
     :param session: of this process, from :func:`zkelect.connect`.
@@ -64,6 +62,13 @@ class Election:
         another library have no lease, and may not see ours.
     :param strict: refuse to stand (ForeignCompany) when others in the queue are of another
         dialect, or sequential znodes of none; otherwise a warning tells.
+    :param priority: 0 to 4095. Of those who wait, the one with the largest leads next, if
+        there is time to sort it out: it never removes a leader, and never delays a fail-over.
+        Not applied while candidates of other libraries are in the queue.
+    :param standby: a body that runs while we wait behind somebody, on a thread of its own, and
+        is given an :class:`Observation`: a loop over who leads, which ends when we are about to
+        lead, or wait no more. ``prepare`` begins when it has returned, and ``prepare_timeout``
+        counts from the grant. What it raises ends the campaign.
     :raises InvalidArgument: before anything is created.
     """
 
@@ -83,6 +88,8 @@ class Election:
         on_suspended: OnSuspended = "until-deadline",
         dialect: DialectName = "kazoo",
         strict: bool = False,
+        priority: int = 0,
+        standby: Callable[[Observation], object] | None = None,
     ) -> None:
         proposal = Proposal(
             path=path,
@@ -97,16 +104,22 @@ class Election:
             on_suspended=on_suspended,
             dialect=dialect,
             strict=strict,
+            priority=priority,
+            standby=standby,
         )
         self._candidacy = proposal.candidacy(session)
+        if standby is not None:
+            stand_by(self._candidacy, standby)
+        super().__init__(session, self._candidacy.path, self._candidacy.dialect)
         self.name: Final = self._candidacy.name
         self.path: Final = self._candidacy.path
         self._session = session
         self._dialect = self._candidacy.dialect
         self._eligible = eligible
         self._prepare = prepare
-        self._lookup = Lookup(session, self.path, self._dialect)
+        self._last_lookup: Lookup | None = None
         self._hold_down = HoldDown(session.timeout)
+        self._place = Place(session, self.path, self.name)
         self._standing: Standing | None = None
 
     def __repr__(self) -> str:
@@ -122,13 +135,16 @@ class Election:
         :param timeout: seconds to wait in all; None: for ever.
         :raises NotElected: not within that time; the candidate has left the queue, or
             leaves it as soon as the link allows.
-        :raises CampaignInProgress: this object stands already.
+        :raises CampaignInProgress: this object stands already, or another one of this session
+            for the same path.
         """
-        leadership = self._stand(Patience(self._candidacy, timeout))
-        try:
-            yield leadership
-        finally:
-            self._leave(leadership)
+        patience = Patience(self._candidacy, timeout)
+        with self._place:
+            leadership = self._stand(patience)
+            try:
+                yield leadership
+            finally:
+                self._leave(leadership)
 
     def run(self, lead: Callable[[Leadership], _Result], timeout: float | None = None) -> _Result:
         """Stand, lead once, resign.
@@ -138,6 +154,7 @@ class Election:
         :returns: what ``lead`` returned while it led.
         :raises LeadershipLost: it was lost before ``lead`` returned, whatever it returned.
         """
+        check_blocking("lead", lead, _LEAD)
         with self.campaign(timeout) as leadership:
             result = lead(leadership)
             if leadership.reason is not None:
@@ -157,8 +174,10 @@ class Election:
             logged and survived.
         :param stop: when set, the candidate resigns and this returns.
         """
+        check_blocking("lead", lead, _LEAD)
+        check_stop(stop)
         patience = Patience(self._candidacy, None, stop)
-        with suppress(Stopped), patience:
+        with self._place, suppress(Stopped), patience:
             while True:
                 self._lead_once(lead, patience)
                 self._hold(patience)
@@ -177,6 +196,7 @@ class Election:
             taking the leadership; called serially, in order, on a thread of the library's
             (never the one that tracks the lease), ``deposed`` when checks already fail.
         """
+        check_callbacks(callbacks)
         self._candidacy.listeners.append(callbacks)
         try:
             yield
@@ -185,9 +205,7 @@ class Election:
 
     def start(self) -> None:
         """Stand until :meth:`stop`, again after every end, without blocking anybody."""
-        self._session.ensure_usable()
-        if self._standing is not None:
-            raise CampaignInProgress(self.path)
+        self._place.__enter__()
         self._standing = Standing(
             self._candidacy,
             dialect=self._dialect,
@@ -208,6 +226,7 @@ class Election:
         standing, self._standing = self._standing, None
         if standing is None:
             return True
+        self._place.__exit__()
         patience = patience_of(self._session.timeout) if timeout is None else timeout
         return standing.end(patience)
 
@@ -249,6 +268,7 @@ class Election:
         :raises InvalidArgument: nobody has ever stood for this election.
         :raises ConnectFailed: no answer came.
         """
+        check_timeout(timeout, endless=False)
         return Observation(self._session, self.path, self._dialect, timeout)
 
     def resolve(
@@ -277,29 +297,17 @@ class Election:
         """Read who stands, in order; the first leads or is about to."""
         return read_roll(self._session, self.path, self._dialect, timeout)
 
-    # --- operate ----------------------------------------------------------------------------------
-
-    def adopt(self, *marks: Token, timeout: float = 10.0) -> int:
-        """Put the tokens of all later leaders above these marks, of stores that refuse them.
-
-        For an operator, after ZooKeeper was wiped, replaced or restored from a backup: stop
-        the candidates, look at the data, adopt once, start them. :func:`zkelect.stores.adopt`
-        reads the marks of the stores. The election's record gets the lineage of the marks
-        and the next generation; no store is written.
-
-        :param marks: tokens that the stores keep as marks; all of one lineage.
-        :param timeout: seconds to wait for an answer, each time.
-        :returns: the new generation.
-        :raises LeaderPresent: somebody leads.
-        :raises NothingToAdopt: the tokens are above the marks already.
-        :raises LineageMismatch: the marks are of several lineages.
-        :raises ConnectFailed: no answer came.
-        """
-        return adopt(self._session, self.path, self._dialect, marks, timeout)
-
     # --- within -----------------------------------------------------------------------------------
 
+    @property
+    def _lookup(self) -> Lookup:
+        """Made when first used: most candidates ask nobody who leads."""
+        if self._last_lookup is None:
+            self._last_lookup = Lookup(self._session, self.path, self._dialect)
+        return self._last_lookup
+
     def _stand(self, patience: Patience) -> Leadership:
+        self._session.ensure_waitable()
         while True:
             self._await_eligible(patience)
             campaign = self._candidacy.begin()
@@ -333,7 +341,7 @@ class Election:
     def _note_end(self, leadership: Leadership) -> None:
         self._hold_down.end(
             self._session.now(),
-            involuntary=leadership.reason != Reason.RESIGNED,
+            involuntary=leadership.reason is None or not leadership.reason.voluntary,
             unprepared=leadership.reason == Reason.UNPREPARED,
         )
 

@@ -21,7 +21,9 @@ class Observation:
     Iterate in one thread; leave the block in any, and the loop ends.
     """
 
-    def __init__(self, session: Session, path: str, dialect: Dialect, timeout: float) -> None:
+    def __init__(
+        self, session: Session, path: str, dialect: Dialect, timeout: float | None
+    ) -> None:
         check_timeout(timeout)
         self._session = session
         self._timeout = timeout
@@ -30,11 +32,12 @@ class Observation:
         self._closed = False
 
     def __enter__(self) -> Self:
-        """Begin, and wait for the first answer."""
+        """Begin, and wait for the first answer, unless no timeout says how long."""
         self._session.ensure_usable()
         self._observer.__enter__()
         try:
-            self._begin()
+            if self._timeout is not None:
+                self._begin(self._timeout)
         except BaseException:
             self.close()
             raise
@@ -83,6 +86,11 @@ class Observation:
                 return 0.0
             return max(self._session.now() - self._observer.told_at, 0.0)
 
+    @property
+    def closed(self) -> bool:
+        """Whether the block was left; of a standby body, whether its wait is over."""
+        return self._closed
+
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until there is something to tell, or the block is left.
 
@@ -91,11 +99,14 @@ class Observation:
         :raises SessionClosed: there will be none any more.
         """
         check_timeout(timeout)
+        if self._closed:
+            return False
         self._session.ensure_usable()
         with self._session.changed:
             self._session.changed.wait_for(self._news, timeout)
-            if not self._closed:
-                self._check()
+            if self._closed:
+                return False
+            self._check()
             return self._is_new()
 
     def close(self) -> None:
@@ -109,12 +120,12 @@ class Observation:
 
     # --- within ----------------------------------------------------------------------------
 
-    def _begin(self) -> None:
+    def _begin(self, timeout: float) -> None:
         with self._session.changed:
-            self._session.changed.wait_for(self._news, self._timeout)
+            self._session.changed.wait_for(self._news, timeout)
             self._check()
             if not self._observer.known:
-                raise ConnectFailed(self._session.hosts, self._timeout, {})
+                raise ConnectFailed(self._session.hosts, timeout, {})
 
     def _news(self) -> bool:
         ended = self._closed or self._session.ended

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 __all__ = ["join_of", "requests_before", "round_trips"]
 
 _JOIN = {"create2", "getChildren", "getData"}
-_LAST_OF_JOIN = 3  # getData: the record, the own znode, the predecessor
+_READS = 3  # getData: the record, the own znode, the predecessor; the heir's: the record again
 
 
-def join_of(frames: Iterable[Frame]) -> tuple[Frame, ...]:
-    """Return the frames of a candidate's way into the queue, until both watches are set.
+def join_of(frames: Iterable[Frame], *, heir: bool = False) -> tuple[Frame, ...]:
+    """Return the frames of a candidate's way into the queue, until its watches are set.
 
     Probes and pings go on beside it: nothing of the join waits for them.
     """
@@ -26,7 +26,7 @@ def join_of(frames: Iterable[Frame]) -> tuple[Frame, ...]:
         if frame.name in _JOIN:
             joining.append(frame)
             watched += frame.name == "getData" and frame.direction == "replies"
-        if watched == _LAST_OF_JOIN:
+        if watched == _READS + heir:
             return tuple(joining)
     raise LookupError(f"no join in {[frame.name for frame in joining]}")
 

@@ -10,7 +10,17 @@ import sys
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
-from bench import checking, crowd, importing, probing, queueing, redis_sets, succession, znodes
+from bench import (
+    checking,
+    crowd,
+    importing,
+    many,
+    probing,
+    queueing,
+    redis_sets,
+    succession,
+    znodes,
+)
 from bench.samples import HEADINGS
 from zkelect.testing import find_server
 
@@ -35,6 +45,7 @@ _PARTS: Final[dict[str, Callable[[int], Iterator[Row]]]] = {
     "checking": checking.rows,
     "guarding": _guarding,
     "importing": importing.rows,
+    "many": many.rows,
     "probing": probing.rows,
     "redis": redis_sets.rows,
     "succession": succession.rows,

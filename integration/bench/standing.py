@@ -47,12 +47,15 @@ class Candidate:
         """Forget what has passed."""
         self._seen = len(self.forwarder.log)
 
-    def stand(self, path: str) -> Campaign:
-        """Stand, and return when the znode has its place in the queue."""
-        asked = self.forwarder.replies["getData"]
+    def stand(self, path: str, *, heir: bool = False) -> Campaign:
+        """Stand, and return when the znode has its place in the queue.
+
+        :param heir: right behind the leader, where the record is read once more.
+        """
+        told = self.forwarder.replies["getData"] + 3 + heir
         campaign = Campaign(self.session, path, self._name)
         self.forwarder.wait_for(
-            lambda: campaign.elected.done() or self.forwarder.replies["getData"] >= asked + 3,
+            lambda: campaign.elected.done() or self.forwarder.replies["getData"] >= told,
             timeout=WITHIN,
         )
         return campaign

@@ -23,7 +23,6 @@ from zkelect import Leadership
 from zkelect.core.lease import Lease
 from zkelect.errors import Unclaimed
 from zkelect.session.committing import Committer
-from zkelect.session.leadership import Office
 from zkelect.stores import ZnodeFence
 from zkelect.token import Token
 
@@ -31,7 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    import zkelect
     from chaos.stores import Place, Store
+    from zkelect.core.events import Reason, Stamp
+    from zkelect.session.clock import Clock
+    from zkelect.session.committing import Batch
     from zkelect.stores.fence import Claimant
 
 __all__ = ["make"]
@@ -114,12 +117,7 @@ class _Znode:
             node=true.node,
             term=true.term,
             lease=lease,
-            office=Office(
-                clock=session.clock,
-                end=lambda *_: None,
-                zxid=lambda: true.zxid,
-                batch=Committer(session, true.path).batch,
-            ),
+            office=_LateOffice(session, true),
         )
 
     def _cut(self, when: str) -> None:
@@ -128,6 +126,27 @@ class _Znode:
             assert self._session is not None
             delay = _SOON_IS if when == _SOON else 0.0
             threading.Timer(delay, self._session.link.shut).start()
+
+
+@attrs.frozen
+class _LateOffice:
+    """The office of a leadership that no longer holds it: nothing can end it again."""
+
+    session: zkelect.Session
+    leadership: Leadership
+
+    @property
+    def clock(self) -> Clock:
+        return self.session.clock
+
+    @property
+    def zxid(self) -> int:
+        return self.leadership.zxid
+
+    def end_term(self, term: Stamp, reason: Reason) -> None: ...
+
+    def batch(self, leadership: Leadership) -> Batch:
+        return Committer(self.session, leadership.path).batch(leadership)
 
 
 @contextmanager

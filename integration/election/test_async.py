@@ -16,7 +16,7 @@ from zkelect import stores
 from zkelect.testing import expire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Generator
+    from collections.abc import Callable, Coroutine
 
     from conftest import Actor, Operator
 
@@ -215,66 +215,7 @@ def test_a_session_that_is_closed_wakes_who_waits(
     play(main())
 
 
-# --- H25: cancelled at every await -----------------------------------------------------------
-
-
-class CancelledAt:
-    """Awaits a coroutine, and has the task that does so cancelled at its n-th await."""
-
-    def __init__(self, coroutine: Coroutine[Any, Any, None], number: int) -> None:
-        self._awaited = coroutine.__await__()
-        self._left = number
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        go_on: Callable[[Any], Any] = self._awaited.send
-        value: Any = None
-        while True:
-            try:
-                pending = go_on(value)
-            except StopIteration:
-                return
-            self._count()
-            try:
-                value, go_on = (yield pending), self._awaited.send
-            except BaseException as error:  # noqa: BLE001  # handed on
-                value, go_on = error, self._awaited.throw
-
-    def _count(self) -> None:
-        self._left -= 1
-        task = asyncio.current_task()
-        if not self._left and task is not None:
-            task.cancel()
-
-
-def test_h25_cancelled_at_every_await_nothing_is_left(
-    play: Any, connect: Any, path: str, operator: Operator
-) -> None:
-    async def lead(leadership: AsyncLeadership) -> None:
-        await asyncio.sleep(0)
-
-    async def stand(session: AsyncSession, number: int) -> bool:
-        """Whether there were so many awaits to be cancelled at."""
-        election = zkelect.AsyncElection(session, path, prepare=lead)
-
-        async def cancelled() -> None:
-            await CancelledAt(election.run(lead), number)
-
-        try:
-            await asyncio.ensure_future(cancelled())
-        except asyncio.CancelledError:
-            return True
-        return False
-
-    async def main() -> None:
-        async with connect() as session:
-            number = 1
-            while await stand(session, number):
-                await gone(operator, path)
-                number += 1
-            await gone(operator, path)
-            assert number > 4, "there is more than one place to be cancelled at"
-
-    play(main())
+# --- H25: cancelled while suspended; test_cancelled.py has every await ------------------------
 
 
 def test_h25_cancelled_while_suspended_nothing_is_left_when_the_link_heals(

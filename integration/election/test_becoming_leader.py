@@ -137,16 +137,12 @@ def test_h31_a_killed_leader_that_restarts_queues_behind_its_own_old_znode_and_s
     ]
 
 
-@pytest.mark.parametrize("sessions", [1, 2])
 def test_h32_two_candidates_of_the_same_name_are_two_candidates(
-    sessions: int,
     cast: Callable[..., Actor],
     campaign: Callable[..., Campaign],
-    path: str,
     eventually: Callable[[Callable[[], object], str], None],
 ) -> None:
-    a = cast("twin")
-    b = cast("twin").election if sessions == 2 else zkelect.Election(a.session, path, name="twin")
+    a, b = cast("twin"), cast("twin").election
     leading = campaign(a.election)
     first = leading.leadership()
     standing = campaign(b)

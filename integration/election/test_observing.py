@@ -12,6 +12,7 @@ from kazoo.security import make_acl
 
 import zkelect
 from zkelect import stores
+from zkelect.testing import Forwarder, LocalEnsemble
 
 NOBODY = [make_acl("digest", "nobody:" + "x" * 28, all=True)]
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from conftest import Actor, Operator
-
-    from zkelect.testing import LocalEnsemble
 
 
 @pytest.fixture
@@ -155,6 +154,45 @@ def test_a_change_can_be_waited_for(cast: Callable[..., Actor], election: zkelec
         a.election.stop()
         assert changes.wait(timeout=WITHIN)
         assert changes.leader is None
+
+
+def test_a_change_of_leader_costs_each_of_a_thousand_observers_two_requests(path: str) -> None:
+    """Whoever joins meanwhile costs them none."""
+    with ExitStack() as stack:
+        server = stack.enter_context(LocalEnsemble(tick_time=0.5, max_session_timeout=30.0))
+
+        def connect(hosts: str) -> zkelect.Session:
+            opened = zkelect.connect(hosts, session_timeout=30.0, tick_time=0.5, timeout=WITHIN)
+            return stack.enter_context(opened)
+
+        def stand(name: str) -> zkelect.Election:
+            election = zkelect.Election(connect(server.hosts), path, name=name)
+            election.start()
+            until(lambda: election.phase in (zkelect.Phase.LEADING, zkelect.Phase.WAITING), name)
+            return election
+
+        first = stand("A")
+        forwarders = [stack.enter_context(Forwarder(server.hosts)) for _ in range(4)]
+        observers = []
+        for forwarder in forwarders:
+            client = zkelect.Election(connect(forwarder.hosts), path)
+            observers += [stack.enter_context(client.observe(WITHIN)) for _ in range(250)]
+        before = sum(asked(forwarder) for forwarder in forwarders)
+        for name in ("B", "C", "D"):
+            stand(name)
+        first.stop()
+        until(lambda: {leader_of(each) for each in observers} == {"B"}, "all have heard of B")
+        assert sum(asked(forwarder) for forwarder in forwarders) - before <= 2 * len(observers)
+
+
+def asked(forwarder: Forwarder) -> int:
+    """Return how many requests have passed; pings are none."""
+    return sum(count for name, count in forwarder.requests.items() if name != "ping")
+
+
+def leader_of(changes: zkelect.Observation) -> str | None:
+    leader = changes.leader
+    return None if leader is None else leader.name
 
 
 # --- leader(max_age=), resolve() -------------------------------------------------------------

@@ -10,8 +10,11 @@ import org.apache.curator.framework.recipes.leader.LeaderSelectorListenerAdapter
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.state.ConnectionState;
 import org.apache.curator.retry.RetryForever;
+import org.apache.curator.utils.ZKPaths;
 import org.apache.zookeeper.Watcher.Event.KeeperState;
 import org.apache.zookeeper.ZooKeeper;
+import org.apache.zookeeper.recipes.leader.LeaderElectionSupport;
+import org.apache.zookeeper.recipes.leader.LeaderElectionSupport.EventType;
 import org.apache.zookeeper.recipes.lock.LockListener;
 import org.apache.zookeeper.recipes.lock.WriteLock;
 
@@ -70,6 +73,8 @@ public final class Program {
                 return selector(curator());
             case "java-lock":
                 return writeLock();
+            case "java-election":
+                return leaderElection();
             default:
                 throw new IllegalArgumentException(kind);
         }
@@ -168,9 +173,9 @@ public final class Program {
         };
     }
 
-    // --- ZooKeeper's own recipe ------------------------------------------------------------------
+    // --- ZooKeeper's own recipes -----------------------------------------------------------------
 
-    private Candidate writeLock() throws Exception {
+    private ZooKeeper zookeeper() throws Exception {
         CountDownLatch connected = new CountDownLatch(1);
         ZooKeeper zookeeper =
                 new ZooKeeper(
@@ -186,7 +191,11 @@ public final class Program {
                             }
                         });
         connected.await();
-        WriteLock lock = new WriteLock(zookeeper, path, null, told());
+        return zookeeper;
+    }
+
+    private Candidate writeLock() throws Exception {
+        WriteLock lock = new WriteLock(zookeeper(), path, null, told());
         return new Candidate() {
             @Override
             public void stand() throws Exception {
@@ -210,6 +219,36 @@ public final class Program {
             @Override
             public void lockReleased() {
                 tell("lost");
+            }
+        };
+    }
+
+    private Candidate leaderElection() throws Exception {
+        ZooKeeper zookeeper = zookeeper();
+        ZKPaths.mkdirs(zookeeper, path); // it does not make its parent
+        LeaderElectionSupport election = new LeaderElectionSupport();
+        election.setZooKeeper(zookeeper);
+        election.setRootNodeName(path);
+        election.setHostName(name);
+        election.addListener(
+                event -> {
+                    if (event == EventType.ELECTED_COMPLETE) {
+                        tell("elected");
+                    }
+                });
+        return new Candidate() {
+            @Override
+            public void stand() {
+                try {
+                    election.start();
+                } catch (NumberFormatException nameOfSomebodyElse) {
+                    tell("failed");
+                }
+            }
+
+            @Override
+            public void leave() {
+                election.stop();
             }
         };
     }

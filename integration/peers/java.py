@@ -1,4 +1,4 @@
-"""Curator and ZooKeeper's own lock recipe, from Debian's packages, and Java to run them."""
+"""Curator and ZooKeeper's own recipes, from Debian's packages, and Java to run them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _JARS: Final = tuple(
     for name in (
         # Their manifests name the jars that they need in turn.
         "curator-recipes",
+        "zookeeper-recipes-election",
         "zookeeper-recipes-lock",
         "slf4j-nop",
     )

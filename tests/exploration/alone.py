@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from attrs import evolve
+from theatre import passing
 
 from exploration.promises import Broken, check_step, keep
 from exploration.world import (
@@ -139,13 +140,16 @@ class Alone:
 
     def catch_news(self, it: Candidate, news: News) -> Candidate:
         """Use up the watches that news is for."""
-        fired, left = [], []
+        fired: list[int] = []
+        left: list[int] = []
         for number in it.watches:
-            vanished = self.words[number]
-            if vanished.node in news.gone:
+            told = self.words[number]
+            if isinstance(told, ev.RecordTouched):
+                (fired if news.record else left).append(number)
+            elif told.node in news.gone:
                 fired.append(number)
-            elif vanished.node == news.touched:
-                changed = ev.Changed(stamp=vanished.stamp, node=vanished.node)
+            elif told.node == news.touched:
+                changed = ev.Changed(stamp=told.stamp, node=told.node)
                 fired.append(self.words.number(changed))
             else:
                 left.append(number)
@@ -192,10 +196,16 @@ class Alone:
     def reread(self, it: Candidate) -> Outcome:
         return self.feed(it, ev.RollDue(stamp=self.state(it).stamp))
 
-    def reads(self, it: Candidate) -> bool:
-        """Whether a roll is under way already."""
-        way = [self.words[number] for number in (*it.requests, *it.replies)]
-        return any(isinstance(what, ev.ReadRoll | ev.Rolled) for what in way)
+    def step_back(self, it: Candidate) -> Outcome:
+        """The leader hands over to somebody behind us; it may be gone by now."""
+        state = self.state(it)
+        leader = state.ahead[-1].node
+        return self.feed(it, ev.HandoverRead(stamp=state.stamp, handover=passing(leader)))
+
+    def reads(self, it: Candidate, *kinds: type[ev.Effect | Event]) -> bool:
+        """Whether such a request, or its answer, is under way already."""
+        way = (self.words[number] for number in (*it.requests, *it.replies))
+        return any(isinstance(what, kinds) for what in way)
 
     def drop(self, it: Candidate, *, received: bool = False, unsent: bool = False) -> Outcome:
         """Lose the link: what the server has not done, it never will."""
@@ -253,13 +263,18 @@ ALONE: Final[dict[str, Lonely]] = {
     ),
     "X cancels": Lonely(0, lambda _, s, it: _may_cancel(s, it), Alone.cancel),
     "X rereads the roll, having missed news": Lonely(
-        0, lambda who, s, it: it.missed and _watches(s) and not who.reads(it), Alone.reread
+        0,
+        lambda who, s, it: it.missed and _watches(s) and not who.reads(it, ev.ReadRoll, ev.Rolled),
+        Alone.reread,
     ),
     "X rereads the roll": Lonely(1, lambda _, s, it: not it.missed and _watches(s), Alone.reread),
     "X rereads the roll at last": Lonely(
         MENDING,
         lambda _, s, it: it.missed and _watches(s),
         lambda who, it: who.reread(it._replace(missed=False)),
+    ),
+    "X steps back": Lonely(
+        1, lambda _, s, __: s.phase is Phase.WAITING and s.ahead, Alone.step_back
     ),
     "X's lease runs out": Lonely(1, lambda _, __, it: it.leased or it.backed, Alone.lapse),
     "X stalls": Lonely(1, lambda _, s, __: s.leads, lambda who, it: who.end(it, Reason.STALLED)),

@@ -112,12 +112,20 @@ BETWEEN: Final[dict[str, Between]] = {
     "somebody deletes the record": Between(
         1,
         lambda scene: scene.is_a and scene.tree.generation,
-        lambda scene: scene.set_generation(0),
+        Scene.delete_record,
     ),
     "somebody raises the generation": Between(
         1,
         lambda scene: scene.is_a and scene.tree.generation,
         lambda scene: scene.set_generation(scene.tree.generation + 1),
+    ),
+    "somebody pauses the election": Between(
+        1,
+        lambda scene: scene.is_a and scene.tree.generation and not scene.tree.paused,
+        Scene.pause,
+    ),
+    "somebody resumes the election": Between(
+        1, lambda scene: scene.is_a and scene.tree.paused, Scene.unpause
     ),
 }
 """What can happen, as a story tells it."""

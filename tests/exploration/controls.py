@@ -14,7 +14,16 @@ from attrs import evolve
 
 from exploration.search import Limits
 from zkelect.core import events as ev
-from zkelect.core import joining, leading, leaving, machine, moves, reconnecting, waiting
+from zkelect.core import (
+    joining,
+    leading,
+    leaving,
+    machine,
+    moves,
+    reconnecting,
+    waiting,
+    yielding,
+)
 from zkelect.core.events import Effect, Event, Reason
 from zkelect.core.state import Phase, State, Step
 from zkelect.core.znodes import Roll
@@ -65,6 +74,7 @@ _depose: Final = moves.depose
 _let_go: Final = leaving.let_go
 _record_leading: Final = leading.record_leading
 _open_session: Final = reconnecting.open_session
+_react: Final = machine._react
 
 # --- the mistakes --------------------------------------------------------------------------
 
@@ -180,6 +190,39 @@ def make_way_before_the_body_has(s: State, event: ev.Recorded) -> Step:
     return s, (*effects, *deletion)
 
 
+def heed_no_pause(s: State, event: Event) -> Step:
+    record = s.record and evolve(s.record, paused=None)
+    granted, grant = _grant(evolve(s, record=record, looking=False), event)
+    return (granted, grant) if grant else (s, ())
+
+
+def depose_for_a_pause(s: State, event: ev.Recorded) -> Step:
+    """The record is not what it was."""
+    return (s, ()) if event.record == s.record else _depose(s, Reason.RECORD_CHANGED)
+
+
+def never_watch_the_record(s: State) -> Step:
+    return s, ()
+
+
+def look_before_the_watch(s: State, _: ev.SessionResumed) -> Step:
+    """What the watch finds gone may have gone after a pause that the look was too early for."""
+    s, looks = moves.look_if_next(evolve(s, connected=True))
+    return s, (*looks, *moves.watches(s), *moves.deletions(s))
+
+
+def take_every_look(s: State, event: Event) -> Step:
+    """Whatever was heard since it was asked for."""
+    return _react(s, evolve(event, look=s.look) if isinstance(event, ev.Recorded) else event)
+
+
+def step_back_for_good(s: State) -> Step:
+    """The znode goes, and no other one is made."""
+    assert s.node is not None
+    s, deletion = moves.doom(evolve(s, node=None, ahead=()), {s.node.node})
+    return evolve(s, phase=Phase.JOINING), deletion
+
+
 def keep_the_uuid(s: State, event: ev.SessionOpened) -> Step:
     """One for each campaign, whatever the session."""
     return _open_session(s, evolve(event, uuid=s.uuid or event.uuid))
@@ -188,6 +231,7 @@ def keep_the_uuid(s: State, event: ev.SessionOpened) -> Step:
 # --- all of them ---------------------------------------------------------------------------
 
 
+_PAUSES: Final = frozenset({"somebody pauses the election", "X loses its link"})
 _LINKS: Final = frozenset({"X loses its link", "X is given another session"})
 
 CONTROLS: Final = {
@@ -237,9 +281,29 @@ CONTROLS: Final = {
     "make_way_before_the_body_has": Control(
         "exclusive", ((leading.record_leading, make_way_before_the_body_has),)
     ),
+    "heed_no_pause": Control("paused", ((moves.grant, heed_no_pause),)),
+    "depose_for_a_pause": Control("stays", ((leading.record_leading, depose_for_a_pause),)),
+    "never_watch_the_record": Control("paused", ((moves.look_if_next, never_watch_the_record),)),
+    "look_before_the_watch": Control(
+        "paused",
+        ((reconnecting.resume_watching, look_before_the_watch),),
+        Limits(faults=2, campaigns=1, kinds=_PAUSES),
+    ),
+    "take_every_look": Control(
+        "paused", ((machine._react, take_every_look),), Limits(kinds=_PAUSES)
+    ),
+    "step_back_for_good": Control(
+        "one leads",
+        ((yielding.step_back, step_back_for_good),),
+        Limits(kinds=frozenset({"X steps back"})),
+    ),
     "adopt_whatever_is_found": Control(
         "granted",
-        ((joining.inspect, adopt_whatever_is_found), (reconnecting.open_session, keep_the_uuid)),
+        (
+            (joining.inspect, adopt_whatever_is_found),
+            (reconnecting.open_session, keep_the_uuid),
+            (moves.look_if_next, never_watch_the_record),
+        ),
         Limits(candidates=1, campaigns=1, kinds=_LINKS),
     ),
 }

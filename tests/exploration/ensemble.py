@@ -134,6 +134,15 @@ class Scene:
         )
         return self._reply(event, write=False)
 
+    def read_record(self, request: ev.ReadRecord) -> Outcome:
+        record = record_of(self.tree if self.it.view is None else self.it.view)
+        if record is not None:
+            touched = self.alone.words.number(ev.RecordTouched(stamp=request.stamp))
+            watches = {*self.it.watches, touched}
+            self.it = self.it._replace(watches=tuple(sorted(watches)))
+        event = ev.Recorded(stamp=request.stamp, look=request.look, record=record)
+        return self._reply(event, write=False)
+
     def delete(self, request: ev.Delete | ev.Withdraw) -> Outcome:
         tree, gone = _without(self.tree, [request.node])
         reply = ev.Deleted(stamp=request.stamp, node=request.node)
@@ -170,7 +179,8 @@ class Scene:
         view = self.it.view
         if view is not None:
             gone = tuple(node for node in view.names if self.tree.find(node) is None)
-            self.it = self.alone.catch_news(self.it._replace(view=None), News(gone=gone))
+            news = News(gone=gone, record=record_of(view) != record_of(self.tree))
+            self.it = self.alone.catch_news(self.it._replace(view=None), news)
 
     def catch_up(self) -> Outcome:
         self._catch_up()
@@ -199,7 +209,7 @@ class Scene:
         if state.node is not None and self.tree.find(state.node.node) is None:
             return self._feed(ev.Vanished(stamp=state.stamp, node=state.node.node))
         if record != state.record:
-            return self._feed(ev.Recorded(stamp=state.stamp, record=record))
+            return self._feed(ev.RecordTouched(stamp=state.stamp))
         it = self.it._replace(leased=True, backed=self.it.backed or state.leads)
         if not state.first:
             return self._outcome(it)
@@ -212,7 +222,10 @@ class Scene:
         if not self.linked or not state.warm or state.node is None or state.record is None:
             return False
         gone = self.tree.find(state.node.node) is None
-        return not self.it.leased or state.first or gone or record_of(self.tree) != state.record
+        if not gone and record_of(self.tree) != state.record:
+            return not self.alone.reads(self.it, ev.ReadRecord, ev.Recorded)
+        wanting = state.first and state.kept_by is None
+        return not self.it.leased or wanting or gone
 
     def resume(self, *, lags: bool = False) -> Outcome:
         return self._feed(ev.SessionResumed(), self._linked(lags=lags))
@@ -275,7 +288,21 @@ class Scene:
         return self._outcome(self.it, tree, News(gone=self.tree.names, hit=hit))
 
     def set_generation(self, generation: int) -> Outcome:
-        return self._outcome(self.it, self.tree._replace(generation=generation))
+        return self._write_record(self.tree._replace(generation=generation))
+
+    def delete_record(self) -> Outcome:
+        return self._write_record(self.tree._replace(generation=0, paused=False, first=0))
+
+    def pause(self) -> Outcome:
+        order = sorted(self.tree.nodes, key=lambda znode: znode.node[-10:])
+        first = order[0].czxid if order else 0
+        return self._write_record(self.tree._replace(paused=True, first=first))
+
+    def unpause(self) -> Outcome:
+        return self._write_record(self.tree._replace(paused=False, first=0))
+
+    def _write_record(self, tree: Tree) -> Outcome:
+        return self._outcome(self.it, tree, News(record=True))
 
     @property
     def is_a(self) -> bool:
@@ -295,6 +322,7 @@ _SERVE: Final[dict[type[Effect], Callable[[Scene, Any], Outcome]]] = {
     ev.MakeParent: Scene.make_parent,
     ev.Commit: Scene.commit,
     ev.Watch: Scene.watch,
+    ev.ReadRecord: Scene.read_record,
     ev.Delete: Scene.delete,
     ev.Withdraw: Scene.delete,
 }

@@ -1,7 +1,8 @@
 """Healing: all is mended, message by message; then the right one leads, or all have left.
 
 From a world nobody may be stuck in: every link comes up again, every lost session ends,
-every message arrives, every body whose term is over returns. No further fault happens, and
+every message arrives, every body whose term is over returns; once all is quiet a paused
+election is resumed. No further fault happens, and
 who waits goes on waiting. The order is fixed, so two worlds that lead to the same one have
 the same future, which is judged once.
 """
@@ -38,6 +39,7 @@ _MENDING: Final = (
 )
 _DROP: Final = "X loses its link"
 _REREAD: Final = "X rereads the roll at last"
+_RESUME: Final = "somebody resumes the election"
 _LEAVING: Final = ("X cancels", "X resigns", "X's body returns")
 
 
@@ -117,11 +119,13 @@ class Healing:
             yield "X's body returns"
 
     def _wait(self, world: World, own: int) -> str | None:
-        """Return what time alone would bring: the next link, or the next slow re-read."""
+        """Return what time would bring: the next link, a word of the operator, a slow re-read."""
         state = self._model.state(world, own)
         if state.phase is Phase.LEAVING and state.lost and state.sent:
             return _DROP  # its look for what a lost create made was refused
-        lonely, _ = self._model.possible(world, own)
+        lonely, met = self._model.possible(world, own)
+        if _RESUME in met:
+            return _RESUME
         return _REREAD if _REREAD in lonely else None
 
     def _check(self, world: World) -> None:

@@ -17,9 +17,10 @@ from zkelect.core.state import Phase, State
 __all__ = ["check_finish", "check_grant", "check_left", "check_rest"]
 
 
-def check_grant(grant: ev.Grant, servers: Servers) -> None:
+def check_grant(grant: ev.Grant, servers: Servers, *, heard: bool) -> None:
     """Judge a grant by what the quorum knows at that moment.
 
+    :param heard: no watch event has been kept from it: a pause can be one.
     :raises Broken: one of the promises of a grant does not hold.
     """
     znode = servers.tree.find(grant.node)
@@ -27,6 +28,7 @@ def check_grant(grant: ev.Grant, servers: Servers) -> None:
     keep("granted", znode is not None and znode.owner == owner and owner in servers.alive)
     keep("granted", znode is not None and znode.czxid == grant.czxid)
     keep("granted", all(other[-10:] >= grant.node[-10:] for other in servers.tree.names))
+    keep("paused", not heard or not servers.tree.paused or servers.tree.first == grant.czxid)
     keep("tokens", grant.czxid > servers.token)
 
 

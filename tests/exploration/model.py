@@ -168,7 +168,7 @@ class Model:
             if isinstance(said, ev.Finish):
                 check_finish(said, servers)
             elif not it.hit:
-                check_grant(said, servers)
+                check_grant(said, servers, heard=not it.missed)
                 parts[1] = self.servers.number(servers._replace(token=said.czxid))
         working = [own for own in self.who if self.alone[own].works(parts[2 + own])]
         keep("exclusive", len(working) <= 1)

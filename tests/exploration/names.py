@@ -1,7 +1,7 @@
 """Names: two worlds that differ only in names are one.
 
-Sessions, uuids, attempts, sequence numbers and czxids are compared, never counted with. So
-each may be replaced by its rank among those of its kind that somebody still remembers, and
+Sessions, uuids, attempts, looks, sequence numbers and czxids are compared, never counted with.
+So each may be replaced by its rank among those of its kind that somebody still remembers, and
 a candidate in its ninth attempt is where it was in its second.
 
 What a value mentions is a mask, one field of bits for each kind of name; a world's names
@@ -29,6 +29,7 @@ __all__ = [
     "is_dense",
     "label",
     "labels_of",
+    "looks_of",
     "mentions",
     "node_name",
     "rename",
@@ -44,7 +45,7 @@ WIDTH: Final = 32
 CANDIDATES: Final = 4
 SEQUENCE: Final = 0
 CZXID: Final = 1
-_ONES: Final = sum(1 << field * WIDTH for field in range(2 + 3 * CANDIDATES))
+_ONES: Final = sum(1 << field * WIDTH for field in range(2 + 4 * CANDIDATES))
 
 Visit = Callable[[int, int], int]
 """Told the field and the number of each name; returns the number to put in its place."""
@@ -54,17 +55,22 @@ _T = TypeVar("_T")
 
 def sessions_of(own: int) -> int:
     """Return the field of a candidate's sessions."""
-    return 2 + 3 * own
+    return 2 + 4 * own
 
 
 def labels_of(own: int) -> int:
     """Return the field of a candidate's uuids."""
-    return 3 + 3 * own
+    return 3 + 4 * own
 
 
 def attempts_of(own: int) -> int:
     """Return the field of a candidate's attempts."""
-    return 4 + 3 * own
+    return 4 + 4 * own
+
+
+def looks_of(own: int) -> int:
+    """Return the field of a candidate's reads of the record."""
+    return 5 + 4 * own
 
 
 # --- how names are written: as the stories do ------------------------------------------------
@@ -136,6 +142,9 @@ class _Walk:
     def attempt(self, number: int) -> int:
         return self._visit(attempts_of(self._own), number)
 
+    def look(self, number: int) -> int:
+        return self._visit(looks_of(self._own), number)
+
     def stamp(self, stamp: Stamp) -> Stamp:
         changed: Stamp = self.change(stamp)
         return changed
@@ -174,6 +183,7 @@ _FIELDS: Final[dict[str, Callable[[_Walk, Any], Any]]] = {
     "owner": _Walk.session,
     "uuid": _Walk.label,
     "attempt": _Walk.attempt,
+    "look": _Walk.look,
     "node": _Walk.node,
     "czxid": _Walk.czxid,
     "children": _Walk.nodes,

@@ -28,7 +28,9 @@ class Broken(Exception):  # a promise is broken; that is no error of the program
 PROMISES: Final = {
     "exclusive": "at most one body works that counts on a lease",
     "granted": "who is granted has a living znode of its session, nobody is ahead, and a lease",
+    "paused": "who was not the first when the election was paused is not granted while it is",
     "tokens": "the token of a grant is above those of all grants before",
+    "stays": "a pause, or its end, costs nobody its place",
     "void once": "a term is voided exactly once, and its loss never goes untold",
     "asking": "nothing is asked of the servers while the link is down",
     "stale": "a stale answer changes neither phase nor znode, except that what is gone is gone",
@@ -71,7 +73,8 @@ def _grants_with_a_lease(
     if not _count(effects, ev.Grant):
         return before.leads or not after.leads
     ready = event.leased and after.connected and not after.ahead and not before.leads
-    return ready and after.node is not None and after.record is not None
+    sure = after.record is not None and after.record.paused is None and not after.looking
+    return ready and after.node is not None and sure
 
 
 def _voids_once(before: State, _: Event, after: State, effects: tuple[Effect, ...]) -> bool:
@@ -94,6 +97,12 @@ def _ignores_stale_answers(
     return same and all(isinstance(effect, ev.Delete) for effect in effects)
 
 
+def _keeps_its_place(before: State, event: Event, _: State, effects: tuple[Effect, ...]) -> bool:
+    if not isinstance(event, ev.Recorded) or not before.is_same_history(event.record):
+        return True
+    return not _count(effects, ev.Void) and not _count(effects, ev.Create)
+
+
 def _withdraws_in_time(_: State, __: Event, after: State, effects: tuple[Effect, ...]) -> bool:
     free = after.term is None or (after.released and after.reason is not Reason.RESIGNED)
     return free or not _count(effects, ev.Withdraw)
@@ -107,6 +116,7 @@ def _deletes_only_strays(_: State, __: Event, after: State, effects: tuple[Effec
 
 _STEP: Final[dict[str, Callable[[State, Event, State, tuple[Effect, ...]], bool]]] = {
     "granted": _grants_with_a_lease,
+    "stays": _keeps_its_place,
     "void once": _voids_once,
     "asking": _asks_while_connected,
     "stale": _ignores_stale_answers,

@@ -24,6 +24,7 @@ from exploration.names import (
 )
 from exploration.promises import Broken
 from zkelect.core import events as ev
+from zkelect.core.pause import Pause
 from zkelect.core.record import Record
 from zkelect.core.state import State
 
@@ -44,6 +45,8 @@ __all__ = [
     "record_of",
 ]
 
+PAUSE: Final = Pause(by="K")
+
 World = tuple[int, ...]
 """Faults left; the number of the servers; the number of each candidate."""
 
@@ -58,12 +61,16 @@ class Tree(NamedTuple):
     """What a server knows below the election's path.
 
     :ivar nodes: by czxid. :ivar generation: of the record; 0 when there is none.
+    :ivar paused: whether the record says so. :ivar first: the czxid of who was the first when
+        that was written, and may be granted all the same; 0 when nobody was.
     :ivar counter: what the next create is numbered.
     """
 
     nodes: tuple[Znode, ...] = ()
     parent: bool = True
     generation: int = 1
+    paused: bool = False
+    first: int = 0
     counter: int = 0
 
     @property
@@ -126,11 +133,13 @@ class News(NamedTuple):
     """What watches tell, and what cannot be seen by those it is done to.
 
     :ivar gone: znodes that were deleted. :ivar touched: one whose data was changed.
+    :ivar record: whether the record was changed or deleted.
     :ivar hit: sessions that somebody from outside has meddled with.
     """
 
     gone: tuple[str, ...] = ()
     touched: str = ""
+    record: bool = False
     hit: tuple[int, ...] = ()
 
 
@@ -161,7 +170,8 @@ def record_of(tree: Tree) -> Record | None:
     """Return the record as a reader would find it."""
     if not tree.generation:
         return None
-    return RECORD if tree.generation == 1 else Record(uuid=RECORD.uuid, generation=tree.generation)
+    paused = PAUSE if tree.paused else None
+    return Record(uuid=RECORD.uuid, generation=tree.generation, paused=paused)
 
 
 # --- values by number ------------------------------------------------------------------------
@@ -221,7 +231,8 @@ def _rename_tree(tree: Tree, visit: Visit) -> Tree:
         Znode(rename_node(node, visit), rename_czxid(czxid, visit), rename_session(owner, visit))
         for node, czxid, owner in tree.nodes
     )
-    return tree._replace(nodes=nodes, counter=visit(SEQUENCE, tree.counter))
+    first = rename_czxid(tree.first, visit)
+    return tree._replace(nodes=nodes, first=first, counter=visit(SEQUENCE, tree.counter))
 
 
 def _rename_servers(servers: Servers, visit: Visit) -> Servers:

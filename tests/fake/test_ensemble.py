@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -283,3 +284,22 @@ def test_watches_and_answers_do_not_pile_up(world: Memory) -> None:
         assert ask(world, session, get(path, Ear().watch)).fault is Fault.NO_NODE
     assert world.fake.servers[0].watches == {}
     assert world.fake.steps == []
+
+
+WAITING: dict[str, Callable[[zkelect.Election], object]] = {
+    "campaign": lambda election: election.campaign(timeout=1.0).__enter__(),
+    "run": lambda election: election.run(print),
+    "run_forever": lambda election: election.run_forever(print),
+}
+
+
+@pytest.mark.parametrize("call", WAITING.values(), ids=WAITING)
+def test_what_would_wait_for_ever_is_refused_at_once(
+    call: Callable[[zkelect.Election], object],
+) -> None:
+    with FakeEnsemble() as fake:
+        election = zkelect.Election(fake.connect(), "/jobs")
+        with pytest.raises(zkelect.Misuse, match="nothing happens by itself"):
+            call(election)
+        fake.settle()
+        assert not fake.children("/jobs")

@@ -125,8 +125,9 @@ class Gateway:
         self._arrived = -math.inf
         self._handed = 0.0
 
-    def multi(self, checks: Sequence[object], done: Callable[[Any], None]) -> None:
+    def multi(self, checks: Sequence[object], done: Callable[[Any], None], *, urgent: bool) -> None:
         """Send a probe; every item of its answer is OK, since no znode goes on its own."""
+        assert urgent, "a probe must not wait behind a crowd"
         self._send(Kind.CHECK, None, done, [True] * len(checks))
 
     def change(self, kind: Kind, stand: Stand, done: Callable[[Any], None]) -> None:

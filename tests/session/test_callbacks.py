@@ -151,7 +151,6 @@ def test_h45_a_body_that_is_of_no_use_ends_its_term(
 
 def test_h47_who_takes_too_long_to_prepare_never_serves(troupe: Troupe, fake: FakeEnsemble) -> None:
     a = troupe.cast("A", prepare=lambda _: None, prepare_timeout=T / 4).start()
-    troupe.let(a.session, Move.CALL)  # it stands
     fake.hold(a.session, Move.CALL)
     troupe.until(lambda: a.phase is zkelect.Phase.PREPARING, "A is granted")
     b = troupe.queue("B")

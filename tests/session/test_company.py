@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from zkelect.testing import FakeEnsemble
 
+WRITE_LOCK = f"{PATH}/x-72057611460345856-0000000000"
 LATCH = f"{PATH}/_c_01234567-89ab-4def-8123-456789abcdef-latch-0000000000"
 
 
@@ -38,6 +39,28 @@ def test_h35_a_peer_of_another_library_is_waited_for_and_told_once(
     assert "do not see each other" in told[0]
     fake.delete(LATCH)
     troupe.until(lambda: a.terms, "A leads when the peer has gone")
+
+
+@pytest.mark.usefixtures("queue")
+@pytest.mark.parametrize(
+    ("dialect", "peer", "told"),
+    [
+        ("zkelect", WRITE_LOCK, "WriteLock of ZooKeeper 3.8 was seen to wait"),
+        ("zkelect", LATCH, "do not see each other"),
+        ("kazoo", WRITE_LOCK, "do not see each other"),
+    ],
+)
+def test_h35_of_a_write_lock_is_told_what_is_true_in_this_dialect(
+    troupe: Troupe,
+    fake: FakeEnsemble,
+    dialect: str,
+    peer: str,
+    told: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    fake.create(peer)
+    troupe.queue("A", dialect=dialect)
+    assert told in caplog.text
 
 
 @pytest.mark.usefixtures("queue")

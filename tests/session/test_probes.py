@@ -55,7 +55,7 @@ def test_a_probe_that_failed_renews_nothing(troupe: Troupe, fake: FakeEnsemble) 
         fake.elapse(0.01)
         fake.turn()
         proven = term.deadline
-    for move in (Move.SERVE, Move.READ, Move.ANSWER):
+    for move in (Move.SERVE, Move.READ, Move.READ, Move.ANSWER):  # before the answer an event
         troupe.let(a.session, move)
     assert term.deadline == proven
     fake.advance(T)

@@ -165,15 +165,32 @@ def test_h20_a_lost_reply_to_a_create_makes_no_second_candidate(
     assert fake.children(PATH) == [a.terms[0].node]
 
 
-def test_h32_two_of_the_same_name_on_one_session_are_two(
-    troupe: Troupe, fake: FakeEnsemble
-) -> None:
-    session = troupe.connect()
-    a, b = (troupe.cast("twin", session).start() for _ in range(2))
+def test_h32_two_of_the_same_name_are_two(troupe: Troupe, fake: FakeEnsemble) -> None:
+    a, b = (troupe.cast("twin").start() for _ in range(2))
     troupe.until(lambda: a.terms, "one leads")
     fake.advance(12 * T)
     assert len(fake.children(PATH)) == 2
     assert (len(a.terms), a.ends, b.terms) == (1, [], [])
+
+
+def test_h32_one_session_stands_once(troupe: Troupe, fake: FakeEnsemble) -> None:
+    """Two would share its lease, and one death would take both."""
+    session = troupe.connect()
+    a, b = (troupe.cast(name, session) for name in "AB")
+    a.start()
+    with pytest.raises(zkelect.CampaignInProgress, match="'A' of this session"):
+        b.start()
+    troupe.until(lambda: a.terms, "A leads")
+    with pytest.raises(zkelect.CampaignInProgress, match="'A' of this session"):
+        b.start()
+    a.terms[0].end("stalled")  # it will stand again, and keeps its place
+    with pytest.raises(zkelect.CampaignInProgress, match="'A' of this session"):
+        b.start()
+    fake.drop(session)
+    a.election.stop(0.0)
+    b.start()  # what is left of A goes when the link is back
+    troupe.until(lambda: b.terms, "B leads")
+    assert fake.children(PATH) == [b.terms[0].node]
 
 
 def test_h37_a_campaign_has_one_deadline_however_often_the_queue_moves(

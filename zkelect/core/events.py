@@ -14,6 +14,7 @@ from enum import StrEnum
 
 import attrs
 
+from zkelect.core.handover import Handover
 from zkelect.core.record import Record
 from zkelect.errors import ZkelectError
 
@@ -36,13 +37,19 @@ __all__ = [
     "Finish",
     "GraceEnded",
     "Grant",
+    "HandOver",
+    "HandoverRead",
     "MakeParent",
+    "Outranked",
     "ParentMade",
     "ParentMissing",
     "Prepared",
     "Proven",
+    "ReadHandover",
+    "ReadRecord",
     "ReadRoll",
     "Reason",
+    "RecordTouched",
     "Recorded",
     "Refused",
     "Request",
@@ -73,6 +80,8 @@ class Reason(StrEnum):
 
     RESIGNED = "resigned"
     """The leader left on purpose."""
+    SWITCHED_OVER = "switched-over"
+    """It handed over to the candidate right behind it, as it was asked to."""
     LAPSED = "lapsed"
     """The lease ran out: no quorum commit proved the session in time."""
     EXPIRED = "expired"
@@ -87,6 +96,8 @@ class Reason(StrEnum):
     """``prepare`` failed or took too long: it never served."""
     INELIGIBLE = "ineligible"
     """``eligible`` said no at the grant."""
+    DECLINED = "declined"
+    """The group it stood for leads as many elections as its limit allows: it never served."""
     FENCED = "fenced"
     """A guarded store has seen a higher token."""
     RECORD_CHANGED = "record-changed"
@@ -97,6 +108,11 @@ class Reason(StrEnum):
     """This process is a fork of the one that leads."""
     CLOSED = "closed"
     """The session was closed by this program."""
+
+    @property
+    def voluntary(self) -> bool:
+        """Whether the leader gave it up by itself, with nothing wrong."""
+        return self in (Reason.RESIGNED, Reason.SWITCHED_OVER, Reason.DECLINED)
 
 
 @attrs.frozen(kw_only=True)
@@ -244,11 +260,16 @@ class Rolled(Answer):
 
 @attrs.frozen(kw_only=True)
 class Watched(Answer):
-    """The znode exists, and its watch is armed."""
+    """The znode exists, and its watch is armed.
+
+    :param touched: its data was written since it was made: that is how a leader, and its
+        heir, are told of a switchover.
+    """
 
     node: str
     czxid: int
     owner: int
+    touched: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -298,11 +319,25 @@ class RollDue(Answer):
     __slots__ = ()
 
 
+class RecordTouched(Answer):
+    """The record was changed or deleted: its watch says so, or a probe."""
+
+    __slots__ = ()
+
+
 @attrs.frozen(kw_only=True)
 class Recorded(Answer):
-    """A probe found the record changed; this is what it says now."""
+    """What the record says, read by that look; dropped when a later look is under way."""
 
+    look: int
     record: Record | None
+
+
+@attrs.frozen(kw_only=True)
+class HandoverRead(Answer):
+    """The page of the switchover; None when there is none."""
+
+    handover: Handover | None
 
 
 EVENTS = (
@@ -330,7 +365,9 @@ EVENTS = (
     Rested,
     Proven,
     RollDue,
+    RecordTouched,
     Recorded,
+    HandoverRead,
 )
 """Every event there is; the transition table has a row for each."""
 
@@ -398,6 +435,19 @@ class Withdraw(Request):
     reason: Reason | None
 
 
+@attrs.frozen(kw_only=True)
+class ReadRecord(Request):
+    """Read the record and watch it. Answer: Recorded, later RecordTouched."""
+
+    look: int
+
+
+class ReadHandover(Request):
+    """Read the page of the switchover. Answer: HandoverRead."""
+
+    __slots__ = ()
+
+
 class Rest(Effect):
     """Wait a jittered moment, so that a crowd does not come back at once. Answer: Rested."""
 
@@ -417,6 +467,19 @@ class Serve(Effect):
     """The leader has caught up: tell those who listen."""
 
     __slots__ = ()
+
+
+class Outranked(Effect):
+    """Our heir has a higher priority than we who lead; who wants to know may resign for it."""
+
+    __slots__ = ()
+
+
+@attrs.frozen(kw_only=True)
+class HandOver(Effect):
+    """We lead, and are asked to see to it that somebody else does."""
+
+    handover: Handover
 
 
 @attrs.frozen(kw_only=True)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from attrs import evolve
 
 from zkelect.core import events as ev
-from zkelect.core.moves import doom, doom_strays, give_up, grant, leave, stand, watches
+from zkelect.core.moves import (
+    doom,
+    doom_strays,
+    give_up,
+    grant,
+    leave,
+    look_if_next,
+    stand,
+    watches,
+)
 from zkelect.core.state import Phase, State, Step
 from zkelect.core.znodes import Roll
 from zkelect.errors import SequenceExhausted
@@ -26,7 +35,8 @@ def adopt(s: State, event: ev.Created) -> Step:
     if entry is None or event.owner != s.session_id:
         return s, ()
     s = evolve(s, node=entry, czxid=event.czxid, sent=False)
-    s = evolve(s, doomed=s.doomed - {entry.node})  # a parent made anew counts from 0 again
+    if entry.node in s.doomed:  # a parent made anew counts from 0 again
+        s = evolve(s, doomed=s.doomed - {entry.node})
     if entry.exhausted:
         return give_up(s, SequenceExhausted(s.path, entry.node))
     return s, ()
@@ -113,10 +123,13 @@ def take_place(s: State, roll: Roll, event: ev.Rolled) -> Step:
     if (worn := roll.exhausted) is not None:
         s, effects = give_up(s, SequenceExhausted(s.path, worn.node))
         return s, (*strays, *effects)
-    before, was_waiting = s.ahead[-1:], s.phase is Phase.WAITING
+    before, was_waiting, was_next = s.ahead[-1:], s.phase is Phase.WAITING, s.next
     s = evolve(s, phase=Phase.WAITING, ahead=roll.ahead_of(own), walked=0, record=event.record)
+    s = evolve(s, outranked=roll.preferred_behind(own) is not None)
     to_watch = watches(s)
     if was_waiting:
         to_watch = () if s.ahead[-1:] == before else to_watch[1:]
     s, granted = grant(s, event)
-    return s, (*to_watch, *strays, *granted)
+    watched = was_next and not to_watch
+    s, looks = (s, ()) if watched else look_if_next(s)
+    return s, (*to_watch, *strays, *granted, *looks)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from attrs import evolve
 
 from zkelect.core import events as ev
-from zkelect.core.events import Reason
+from zkelect.core.events import Effect, Reason
 from zkelect.core.leaving import let_go
 from zkelect.core.moves import depose, doom_strays
 from zkelect.core.state import Phase, State, Step
+from zkelect.core.znodes import Roll
 
 
 def serve(s: State, event: ev.Prepared) -> Step:
@@ -33,9 +34,11 @@ def evict(s: State, event: ev.Vanished) -> Step:
 
 
 def check_own(s: State, event: ev.Watched) -> Step:
-    if not s.is_own(event.node) or event.owner == s.session_id:
+    if not s.is_own(event.node):
         return s, ()
-    return depose(evolve(s, node=None), Reason.EVICTED)
+    if event.owner != s.session_id:
+        return depose(evolve(s, node=None), Reason.EVICTED)
+    return s, (ev.ReadHandover(stamp=s.stamp),) if event.touched else ()
 
 
 def roll_leading(s: State, event: ev.Rolled) -> Step:
@@ -43,12 +46,35 @@ def roll_leading(s: State, event: ev.Rolled) -> Step:
     roll = s.dialect.read(event.children)
     if s.node is not None and roll.find(s.node.node) is None:
         return depose(evolve(s, node=None), Reason.EVICTED)
-    if event.record != s.record:
+    if not s.is_same_history(event.record):
         return depose(s, Reason.RECORD_CHANGED)
-    return doom_strays(s, roll)
+    s, deletions = doom_strays(s, roll)
+    return s, (*deletions, *compare(s, roll))
+
+
+def compare(s: State, roll: Roll) -> tuple[Effect, ...]:
+    """Only the heir counts: whoever else has a higher priority becomes it by and by."""
+    if not s.yields or s.node is None or s.term is None:
+        return ()
+    if s.record is None or s.record.paused is not None:  # nobody would lead after us
+        return ()
+    preferred = roll.preferred_behind(s.node)
+    if preferred is None or preferred.priority > roll.behind(s.node)[0].priority:
+        return ()
+    return (ev.Outranked(stamp=s.term),)
+
+
+def hand_over(s: State, event: ev.HandoverRead) -> Step:
+    """What is written there of another leader is not meant for us."""
+    handover, term = event.handover, s.term
+    assert term is not None  # a leader has a term
+    if handover is None or not s.is_own(handover.leader):
+        return s, ()
+    return s, (ev.HandOver(stamp=term, handover=handover),)
 
 
 def record_leading(s: State, event: ev.Recorded) -> Step:
-    if event.record == s.record:
-        return evolve(s, record=event.record), ()
+    """A pause is nothing to a leader: it stays."""
+    if s.is_same_history(event.record):
+        return evolve(s, record=event.record, looking=False), ()
     return depose(s, Reason.RECORD_CHANGED)

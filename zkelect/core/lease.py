@@ -85,8 +85,8 @@ class Lease:
     __slots__ = ("_connected", "_hops", "_probes", "_tick", "deadline", "timeout")
 
     def __init__(self, *, tick: float | None = None, hops: int = 1) -> None:
-        self.deadline = -math.inf
-        self.timeout = math.inf
+        self.deadline: float = -math.inf
+        self.timeout: float = math.inf
         self._tick = tick
         self._hops = hops
         self._connected = -math.inf

@@ -13,6 +13,8 @@ Rules that hold in every row:
   a committed fact, and no lower number can appear while our znode keeps the parent alive.
 * An answer whose stamp is not the present one changes nothing; if it is a znode that
   came to be after all, that znode is deleted.
+* Nobody is granted while the record says that the election is paused, or may say so: a
+  change that is heard of counts until it is read, and only the latest read counts.
 * Nothing is asked of the servers while the link is down. The new link asks for all that
   is still wanted: the place of a lost create, watches, withdrawals, deletions.
 * ``Vanished`` may come before the reply that set its watch: kazoo hands events and
@@ -45,6 +47,7 @@ from zkelect.core.leading import (
     check_own,
     end,
     evict,
+    hand_over,
     record_leading,
     return_early,
     roll_leading,
@@ -85,8 +88,10 @@ from zkelect.core.waiting import (
     record_waiting,
     reread,
     roll_waiting,
+    touch,
     walk,
 )
+from zkelect.core.yielding import make_way
 
 __all__ = ["TABLE", "Machine", "step"]
 
@@ -100,7 +105,7 @@ class Machine:
     __slots__ = ("state",)
 
     def __init__(self, state: State) -> None:
-        self.state = state
+        self.state: State = state
 
     def step(self, event: Event) -> tuple[Effect, ...]:
         """Take one event in and return what to do now, in order."""
@@ -118,6 +123,8 @@ def step(state: State, event: Event) -> Step:
 
 def _react(state: State, event: Event) -> Step:
     """Stale events first, then the table."""
+    if isinstance(event, ev.Recorded) and event.look != state.look:
+        return state, ()
     if isinstance(event, ev.TermEvent) and event.term != state.term:
         return state, ()
     if isinstance(event, ev.Answer) and event.stamp != state.stamp:
@@ -183,6 +190,8 @@ TABLE: Final[dict[type[Event], tuple[Handler, ...]]] = {
     ev.Rested:           (_,             stand_again,         _,                 _,                _,                _),
     ev.Proven:           (_,             _,                   prove,             _,                _,                _),
     ev.RollDue:          (_,             _,                   reread,            reread,           reread,           _),
+    ev.RecordTouched:    (_,             _,                   touch,             touch,            touch,            _),
     ev.Recorded:         (_,             _,                   record_waiting,    record_leading,   record_leading,   _),
+    ev.HandoverRead:     (_,             _,                   make_way,          hand_over,        hand_over,        _),
 }
 # fmt: on

@@ -23,7 +23,7 @@ def normalize(path: str) -> str:
         are ZooKeeper's (Programmer's Guide, "The ZooKeeper Data Model").
     """
     if not isinstance(path, str):
-        raise InvalidArgument("path", path, f"text; give {_FORM}")
+        raise InvalidArgument("path", path, f"text (str); give {_FORM}")
     for wrong, why in _REFUSALS:
         if wrong(path):
             raise InvalidArgument("path", path, f"{why}; give {_FORM}")
@@ -37,7 +37,7 @@ def check_name(name: str, argument: str = "name") -> bytes:
     :raises InvalidArgument: longer than 8 KiB of UTF-8, or not text that UTF-8 can hold.
     """
     if not isinstance(name, str):
-        raise InvalidArgument(argument, name, "text")
+        raise InvalidArgument(argument, name, "text (str)")
     try:
         data = name.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -60,6 +60,6 @@ _REFUSALS: Final = (
     (lambda path: _parts(path)[0] == "zookeeper", "/zookeeper belongs to the servers"),
     (
         lambda path: any(part.endswith(RECORD_SUFFIX) for part in _parts(path)),
-        f"names ending in {RECORD_SUFFIX} are kept for records",
+        f"a name ending in {RECORD_SUFFIX} is where the record of an election beside it lives",
     ),
 )

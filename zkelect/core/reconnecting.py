@@ -11,6 +11,7 @@ from zkelect.core.moves import (
     depose,
     finish_if_left,
     forget_session,
+    look_if_next,
     recover,
     stand,
     watches,
@@ -72,8 +73,8 @@ def find_place_again(s: State) -> Step:
 
 def resume_watching(s: State, _: ev.SessionResumed) -> Step:
     """The reconnect used up every watch; set anew, each tells what was missed."""
-    s = evolve(s, connected=True)
-    return s, (*watches(s), *deletions(s))
+    s, looks = look_if_next(evolve(s, connected=True))
+    return s, (*watches(s), *looks, *deletions(s))
 
 
 def resume_leaving(s: State, _: ev.SessionResumed) -> Step:

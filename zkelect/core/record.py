@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from zkelect.core.pause import Pause, decode_pause, encode_pause
 from zkelect.errors import InvalidArgument, ZkelectError
 from zkelect.token import Token
 
@@ -62,17 +63,23 @@ class Record:
 
     :param uuid: 32 hex digits; its first 16 are the tokens' lineage.
     :param generation: raised by ``adopt`` alone.
+    :param paused: written by ``pause`` and ``resume`` alone; nobody is granted while it is set.
     :param version: the znode's version, checked by every probe; not part of the data.
     """
 
     uuid: str
     generation: int = 1
+    paused: Pause | None = None
     version: int = attrs.field(default=0, eq=False)
 
     @property
     def lineage(self) -> str:
         """First 16 hex digits of the uuid."""
         return self.uuid[:16]
+
+    def is_same_history(self, other: Record | None) -> bool:
+        """Whether the tokens of both belong together; a pause changes nothing about that."""
+        return other is not None and (self.uuid, self.generation) == (other.uuid, other.generation)
 
 
 @attrs.frozen(kw_only=True)
@@ -106,7 +113,8 @@ def record_path(path: str) -> str:
 
 def encode_record(record: Record) -> bytes:
     """Return the record as the bytes of its znode."""
-    return _dump({"uuid": record.uuid, "generation": record.generation})
+    fields = {"uuid": record.uuid, "generation": record.generation}
+    return _dump({**fields, "paused": encode_pause(record.paused)})
 
 
 def decode_record(data: bytes, version: int) -> Record | None:
@@ -119,7 +127,8 @@ def decode_record(data: bytes, version: int) -> Record | None:
         return None
     if type(generation) is not int or not 0 <= generation <= _LAST_GENERATION:
         return None
-    return Record(uuid=uuid, generation=generation, version=version)
+    paused = decode_pause(fields.get("paused"))
+    return Record(uuid=uuid, generation=generation, paused=paused, version=version)
 
 
 def adopted(record: Record, marks: Iterable[Token], *, zxid: int) -> Record | None:

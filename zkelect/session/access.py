@@ -73,10 +73,12 @@ class Tls:
 def client_options(auth: Digest | Sasl | None) -> dict[str, Any]:
     """Return what a kazoo client must be told of our credentials.
 
-    :raises InvalidArgument: the extra for SASL is not installed.
+    :raises InvalidArgument: it is none, or the extra for SASL is not installed.
     """
     if auth is None:
         return {}
+    if not isinstance(auth, Digest | Sasl):
+        raise InvalidArgument("auth", type(auth).__name__, "Digest(user=…, password=…), or a Sasl")
     if isinstance(auth, Digest):
         return {"auth_data": [("digest", f"{auth.user}:{auth.password}")]}
     for module in _MECHANISMS[auth.mechanism]:
@@ -95,6 +97,8 @@ def tls_context(tls: Tls | None) -> ssl.SSLContext | None:
     """
     if tls is None:
         return None
+    if not isinstance(tls, Tls):
+        raise InvalidArgument("tls", tls, "a Tls, such as Tls(ca='ca.pem')")
     try:
         context = ssl.create_default_context(cafile=tls.ca)  # the system's only without a ca
     except OSError as error:
@@ -126,7 +130,7 @@ def parse_acl(acl: Sequence[str] | None, auth: Digest | Sasl | None) -> list[ACL
     """
     if acl is None:
         return list(OPEN_ACL_UNSAFE if auth is None else CREATOR_ALL_ACL)
-    if isinstance(acl, str) or not acl:
+    if isinstance(acl, str) or not isinstance(acl, Sequence) or not acl:
         raise InvalidArgument("acl", acl, f"a list of entries, each {_ACL_FORM}")
     return [_acl_entry(entry) for entry in acl]
 

@@ -20,7 +20,7 @@ def ask(session: Session, send: Callable[[Gateway, Done], None], timeout: float)
 
     :param timeout: seconds, from 0. :raises ConnectFailed: no answer by then.
     """
-    check_timeout(timeout)
+    check_timeout(timeout, endless=False)
     session.ensure_usable()  # before any lock: a forked child must not wait for the parent's
     deadline = session.now() + timeout
     while True:

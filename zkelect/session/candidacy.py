@@ -8,55 +8,38 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import attrs
 
 from zkelect.core import events as ev
 from zkelect.core.events import Reason, Stamp
+from zkelect.core.handover import Handover
+from zkelect.core.lease import patience_of
+from zkelect.core.paths import check_name
+from zkelect.core.pause import Pause
 from zkelect.core.record import Term, TermPhase
 from zkelect.core.state import Phase, State
 from zkelect.core.znodes import Dialect
-from zkelect.errors import CampaignInProgress, NotElected, ZkelectError
-from zkelect.session.committing import Committer
+from zkelect.errors import CampaignInProgress, NotElected
+from zkelect.session.callbacks import Attendant, Callbacks
+from zkelect.session.clock import Clock
+from zkelect.session.committing import Batch, Committer
 from zkelect.session.driver import Driver
-from zkelect.session.leadership import Leadership, Office
+from zkelect.session.leadership import Leadership
 from zkelect.session.patience import Patience
 from zkelect.session.session import Session
+from zkelect.session.standby import Standby
+from zkelect.session.succession import Succession
 from zkelect.session.supervision import Conditions, Supervision
-from zkelect.session.terms import TermBook
+from zkelect.session.terms import TermBook, new_term
 from zkelect.session.uuids import new_uuid
-from zkelect.token import Token
 
-__all__ = ["Attendant", "Callbacks", "Candidacy"]
+__all__ = ["Candidacy"]
 
 _log: Final = logging.getLogger("zkelect")
-
-
-class Callbacks(Protocol):
-    """What :meth:`Election.listen` takes: called serially, on a thread of the library's."""
-
-    def elected(self, leadership: Leadership) -> None:
-        """We lead, and have prepared."""
-
-    def suspended(self, leadership: Leadership) -> None:
-        """The link is down; the lease still runs."""
-
-    def deposed(self, leadership: Leadership) -> None:
-        """It is over, whatever the cause; exactly once after each ``elected``."""
-
-
-class Attendant(Protocol):
-    """Who acts for a candidate that has no thread of its own; called under the lock."""
-
-    def granted(self, leadership: Leadership) -> None: ...
-    def voided(self, leadership: Leadership) -> None: ...
-    def failed(self, error: ZkelectError) -> None: ...
-    def finished(self) -> None: ...
-    def closed(self) -> None: ...
 
 
 class Candidacy:
@@ -74,31 +57,45 @@ class Candidacy:
         strict: bool = False,
         prepares: bool,
         conditions: Conditions,
+        priority: int = 0,
+        outranked: Callable[[Leadership], None] | None = None,
     ) -> None:
         self.session: Final = session
         self.path: Final = path
         self.name: Final = name
         self.dialect: Final = dialect
-        self.changed: Final = threading.Condition(session.lock)
         self.leadership: Leadership | None = None
         self.listeners: list[Callbacks] = []
         self.attendant: Attendant | None = None
+        self.standby: Standby | None = None
         self._address = address
         self._pauses = conditions.on_suspended == "pause-at-once"
         self._supervision = Supervision(session, path, conditions)
         self._campaign = 0
-        self._error: tuple[int, ZkelectError] | None = None
+        self._error: tuple[int, BaseException] | None = None
         self._granted = 0
         self._left = 0
         self._book = TermBook(session.gateway, path)
-        self._committer = Committer(session, path)
+        self._changed: threading.Condition | None = None
+        self._committer: Committer | None = None
         self._term: Term | None = None
         self._prepares = prepares
         self._told: tuple[Callbacks, ...] = ()
-        state = State(path=path, dialect=dialect)
+        self._outranked = outranked
+        self._succession: Succession | None = None
+        yields = outranked is not None
+        state = State(path=path, dialect=dialect, priority=priority, yields=yields)
         self.driver: Final = Driver(session, self, state, identity, strict=strict)
 
     # --- what faces call ---------------------------------------------------------------------
+
+    @property
+    def changed(self) -> threading.Condition:
+        """Told of all news of this candidate; made when somebody waits for the first time."""
+        with self.session.lock:
+            if self._changed is None:
+                self._changed = threading.Condition(self.session.lock)
+            return self._changed
 
     @property
     def phase(self) -> Phase:
@@ -117,6 +114,14 @@ class Candidacy:
         return len(state.ahead) if state.phase is Phase.WAITING else None
 
     @property
+    def pause(self) -> Pause | None:
+        """The pause that we wait behind, as far as we have heard of one."""
+        state = self.driver.machine.state
+        if state.phase is not Phase.WAITING or state.record is None:
+            return None
+        return state.record.paused
+
+    @property
     def node(self) -> str | None:
         """Our candidate znode, None without one."""
         node = self.driver.machine.state.node
@@ -131,7 +136,7 @@ class Candidacy:
         with self.session.lock:
             state = self.driver.machine.state
             if state.phase not in (Phase.IDLE, Phase.LEAVING) or state.again is not None:
-                raise CampaignInProgress(self.path)
+                raise CampaignInProgress(self.path, self.name)
             self._campaign += 1
             self._error = None
             self.driver.begin(self._campaign, new_uuid())
@@ -150,6 +155,7 @@ class Candidacy:
                 return self.outcome(campaign)
             except BaseException:
                 self.cancel(campaign)
+                self.changed.wait_for(self._rests, patience_of(self.session.timeout))
                 raise
 
     def cancel(self, campaign: int) -> None:
@@ -161,7 +167,7 @@ class Candidacy:
             self.driver.feed(ev.Cancelled(campaign=campaign))
             if granted is not None and self.driver.machine.state.term == granted.term:
                 self.returned(granted)
-            self.changed.notify_all()
+            self._wake()
 
     def prepared(self, leadership: Leadership) -> None:
         """Say that the new leader has caught up.
@@ -206,8 +212,8 @@ class Candidacy:
         if self.session.foreign:
             return True
         with self.changed:
-            self.changed.wait_for(self.gone, timeout)
-            return self._left >= self._campaign
+            self.changed.wait_for(lambda: self.gone() and self._rests(), timeout)
+            return self._left >= self._campaign and self._rests()
 
     def decided(self, campaign: int) -> bool:
         """Whether the campaign was won, or cannot be won any more; under the lock."""
@@ -231,47 +237,48 @@ class Candidacy:
             raise NotElected(self.path, None, None)
         return self.leadership  # it may be lost again by now; whoever uses it checks
 
+    # --- what its leaderships need --------------------------------------------------------------
+
+    @property
+    def clock(self) -> Clock:
+        """The session's."""
+        return self.session.clock
+
+    @property
+    def zxid(self) -> int:
+        """The highest zxid that the ensemble has told the session."""
+        return self.session.zxid
+
+    def batch(self, leadership: Leadership) -> Batch:
+        """Begin a commit that needs our candidate to be there."""
+        self.session.ensure_usable()  # before the lock: a forked child must not wait for it
+        with self.session.lock:
+            if self._committer is None:
+                self._committer = Committer(self.session, self.path)
+            return self._committer.batch(leadership)
+
     # --- what the driver tells, under the lock -------------------------------------------------
 
     def granted(self, grant: ev.Grant) -> None:
         """Begin a leadership."""
-        assert grant.stamp.session_id is not None  # a candidate has a session
-        token = Token.issue(
-            lineage=grant.record.lineage,
-            generation=grant.record.generation,
-            czxid=grant.czxid,
-            session_id=grant.stamp.session_id,
-        )
+        self._term = new_term(grant, self.name, self._address)
         self.leadership = Leadership(
-            token=token,
+            token=self._term.token,
             path=self.path,
             name=self.name,
             node=grant.node,
             term=grant.stamp,
             lease=self.session.lease,
-            office=Office(
-                clock=self.session.clock,
-                end=self.end_term,
-                zxid=lambda: self.session.zxid,
-                batch=self._committer.batch,
-            ),
+            office=self,
         )
         self._granted = self.driver.machine.state.campaign
-        self._term = Term(
-            token=token,
-            node=grant.node,
-            name=self.name,
-            address=self._address,
-            phase=TermPhase.PREPARING,
-            since=time.time(),
-        )
         if self._prepares:
             self._book.announce(self._term)
-        _log.info("%s: %s is granted %s", self.path, self.name, token)
+        _log.info("%s: %s is granted %s", self.path, self.name, self._term.token)
         self._supervision.prepare(self.leadership)
         if self.attendant is not None:
             self.attendant.granted(self.leadership)
-        self.changed.notify_all()
+        self._wake()
 
     def served(self, term: Stamp) -> None:
         """Tell that the leader serves."""
@@ -282,7 +289,7 @@ class Candidacy:
         self._supervision.serve(leadership)
         self._told = tuple(self.listeners)
         self._call_back("elected", leadership)
-        self.changed.notify_all()
+        self._wake()
 
     def voided(self, term: Stamp, reason: Reason) -> None:
         """The flag goes down first; then those who listen are told."""
@@ -291,39 +298,74 @@ class Candidacy:
         leadership.void(reason)
         self._supervision.cease()
         _log.log(
-            logging.INFO if reason is Reason.RESIGNED else logging.WARNING,
+            logging.INFO if reason.voluntary else logging.WARNING,
             "%s: %s is deposed (%s), %s",
             self.path,
             self.name,
             leadership.reason,
             leadership.token,
         )
+        if self._succession is not None:
+            self._succession.stop()
+            self._succession = None
         self._call_back("deposed", leadership)
         self._told = ()
         if self.attendant is not None:
             self.attendant.voided(leadership)
-        self.changed.notify_all()
+        self._wake()
 
-    def failed(self, campaign: int, error: ZkelectError) -> None:
+    def kept(self, pause: Pause | None) -> None:
+        """Nobody is ahead of us, and a pause keeps us from leading; None: it is over."""
+        if pause is None:
+            _log.info("%s: the pause is over", self.path)
+        else:
+            _log.warning("%s: %s is first and may not lead: %s", self.path, self.name, pause)
+
+    def outranked(self, term: Stamp) -> None:
+        """The heir has a higher priority: tell who wants to know."""
+        leadership = self.leadership
+        if self._outranked is not None and leadership is not None and leadership.term == term:
+            self._outranked(leadership)
+
+    def asked_over(self, term: Stamp, handover: Handover) -> None:
+        """Somebody wants that another one leads: see to it."""
+        if self._succession is None:
+            resign = partial(self.end_term, term, Reason.SWITCHED_OVER)
+            self._succession = Succession(
+                self.session, self.path, self.dialect, check_name(self.name), resign
+            )
+        self._succession.follow(handover)
+
+    def moved(self, state: State) -> None:
+        """Who waits may have a body to run meanwhile; nobody else has."""
+        if self.standby is not None:
+            self.standby.moved(state)
+
+    def fail(self, campaign: int, error: BaseException) -> None:
+        """The body that ran while we waited raised: who is not ready does not go on waiting."""
+        self.failed(campaign, error)
+        self.driver.feed(ev.Cancelled(campaign=campaign))
+
+    def failed(self, campaign: int, error: BaseException) -> None:
         """The campaign cannot succeed."""
         self._error = (campaign, error)
         if self.attendant is not None:
             self.attendant.failed(error)
-        self.changed.notify_all()
+        self._wake()
 
     def finished(self, campaign: int) -> None:
         """Nothing of the campaign is left."""
         self._left = max(self._left, campaign)
         if self.attendant is not None:
             self.attendant.finished()
-        self.changed.notify_all()
+        self._wake()
         self.session.changed.notify_all()
 
     def closed(self) -> None:
         """The session is being closed: wake everybody."""
         if self.attendant is not None:
             self.attendant.closed()
-        self.changed.notify_all()
+        self._wake()
 
     def suspended(self) -> None:
         """The link is down."""
@@ -349,6 +391,13 @@ class Candidacy:
         return True
 
     # --- within ----------------------------------------------------------------------------------
+
+    def _wake(self) -> None:
+        if self._changed is not None:
+            self._changed.notify_all()
+
+    def _rests(self) -> bool:
+        return self.standby is None or not self.standby.running
 
     def _call_back(self, name: str, leadership: Leadership) -> None:
         for callbacks in self._told:

@@ -42,7 +42,7 @@ class Batch:
 
     def __init__(self, committer: Committer, leadership: Leadership) -> None:
         self.operations: list[Operation] = []
-        self.size = 0
+        self.size: int = 0
         self._committer = committer
         self._leadership = leadership
 

@@ -12,6 +12,7 @@ from zkelect.session.access import Digest, Sasl, Tls, client_options, parse_acl,
 from zkelect.session.asking import ask
 from zkelect.session.diagnosis import all_closed, explain, speaks_tls, tls_hopeless
 from zkelect.session.gateway import Failure, Fault
+from zkelect.session.greenlets import refuse_patched_threads
 from zkelect.session.hosts import Hosts, parse
 from zkelect.session.limits import check_session, check_timeout
 from zkelect.session.link import OwnedLink
@@ -51,15 +52,17 @@ def connect(
         ensemble leader may starve for processor time.
     :param timeout: seconds to wait for the first connection.
     :raises InvalidArgument: something given cannot be right.
+    :raises MonkeyPatched: gevent or eventlet has replaced this process's threads.
     :raises ConnectFailed: no server let us in; says what each of them answered.
     :raises TlsFailed: wrong CA, wrong name, or no TLS there.
     :raises AuthenticationFailed: the servers refused the credentials.
     :raises ServerTooOld: before ZooKeeper 3.5.
     """
+    refuse_patched_threads()
     found = parse(hosts)
-    check_timeout(timeout)
+    check_timeout(timeout, endless=False)
     check_session(session_timeout, tick_time, hops)
-    context = tls_context(tls)
+    context, options = tls_context(tls), client_options(auth)
     session = Session(
         hosts=str(found),
         session_timeout=session_timeout,
@@ -69,7 +72,7 @@ def connect(
             clock=session.clock,
             observer=session,
             tls=context,
-            options=client_options(auth),
+            options=options,
         ),
         acl=parse_acl(acl, auth),
         tick_time=tick_time,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import random
-from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
@@ -16,18 +15,32 @@ import attrs
 
 from zkelect.core import events as ev
 from zkelect.core.events import Effect, Event, Stamp
+from zkelect.core.handover import Handover
 from zkelect.core.lease import Lease
 from zkelect.core.machine import Machine
+from zkelect.core.pause import Pause
 from zkelect.core.record import record_path
 from zkelect.core.state import Phase, State
+from zkelect.core.waves import Waves
 from zkelect.errors import ZkelectError
 from zkelect.session.gateway import Check, Fault
+from zkelect.session.places import Places
 from zkelect.session.requests import Ensemble, Requests
 from zkelect.session.ticker import Timer
 
-__all__ = ["Driver", "Face", "Host", "Roster"]
+__all__ = ["Driver", "Face", "Host", "Roster", "Watcher"]
 
 _log: Final = logging.getLogger("zkelect.session")
+
+
+class Watcher(Protocol):
+    """Who looks at the servers without standing."""
+
+    def resumed(self) -> None:
+        """Hear that there is a connection, perhaps of another session."""
+
+    def ended(self) -> None:
+        """Hear that there will never be one again."""
 
 
 class Roster:
@@ -39,9 +52,11 @@ class Roster:
         self.warm: dict[Driver, None] = {}
         self.first: dict[Driver, None] = {}
         self.leading: dict[Driver, None] = {}
+        self.places: Final = Places()
+        self._waves = Waves(0.0, 0)
 
     def enlist(self, driver: Driver, state: State) -> None:
-        """Sort a candidate in after a step; tell the watchdog when that is news."""
+        """Sort a candidate in after a step; tell the watchdog of the first of its kind."""
         news = False
         for members, belongs in (
             (self.standing, state.phase is not Phase.IDLE or bool(state.doomed)),
@@ -52,10 +67,44 @@ class Roster:
             if not belongs:
                 members.pop(driver, None)
             elif driver not in members:
+                news = news or not members
                 members[driver] = None
-                news = True
         if news:
             self._changed()
+
+    def feed(self, make: Callable[[], Event]) -> None:
+        """Let all who stand hear the same news, each as a value of its own."""
+        for driver in tuple(self.standing):
+            driver.feed(make())
+
+    def fail(self, error: ZkelectError) -> None:
+        """Tell all who stand that the session will never come back."""
+        for driver in tuple(self.standing):
+            driver.fail(error)
+
+    def prove(self) -> None:
+        """Tell those for whom only the lease is wanting that a probe has renewed it."""
+        for driver in tuple(self.first):
+            driver.prove()
+
+    def scatter(self, timeout: float) -> None:
+        """All who stand have lost their places: they come back in waves; seconds."""
+        self._waves = Waves(timeout, len(self.standing))
+
+    def rest(self) -> float:
+        """Return how long one who has lost its place waits before it joins again, seconds."""
+        return self._waves.rest(random.random())
+
+    def all_returned(self, caller: object) -> bool:
+        """Whether no body runs, but for the callback in whose lane the caller is."""
+        return all(
+            driver.machine.state.term is None or driver.lane is caller for driver in self.standing
+        )
+
+    def all_left(self) -> bool:
+        """Whether nothing of ours is left on the servers, or may be made yet."""
+        states = [driver.machine.state for driver in self.standing]
+        return not any(state.node or state.sent or state.doomed for state in states)
 
 
 class Host(Ensemble, Protocol):
@@ -79,9 +128,13 @@ class Host(Ensemble, Protocol):
 class Face(Protocol):
     """Who is told how the campaign goes; called under the session's lock."""
 
+    def moved(self, state: State) -> None: ...
     def granted(self, grant: ev.Grant) -> None: ...
     def served(self, term: Stamp) -> None: ...
     def voided(self, term: Stamp, reason: ev.Reason) -> None: ...
+    def outranked(self, term: Stamp) -> None: ...
+    def kept(self, pause: Pause | None) -> None: ...
+    def asked_over(self, term: Stamp, handover: Handover) -> None: ...
     def failed(self, campaign: int, error: ZkelectError) -> None: ...
     def finished(self, campaign: int) -> None: ...
     def suspended(self) -> None: ...
@@ -104,9 +157,15 @@ class Driver:
         self._host = host
         self._face = face
         self._requests = Requests(
-            host, state.path, state.dialect, identity, self.feed, strict=strict
+            host,
+            state.path,
+            state.dialect,
+            identity,
+            self.feed,
+            strict=strict,
+            priority=state.priority,
         )
-        self._events: deque[Event] = deque()
+        self._events: list[Event] = []
         self._running = False
         self._rereading: Timer | None = None
 
@@ -123,7 +182,7 @@ class Driver:
         self._running = True
         try:
             while self._events:
-                self._step(self._events.popleft())
+                self._step(self._events.pop(0))
         finally:
             self._running = False
 
@@ -172,7 +231,7 @@ class Driver:
         """Hear that an item of a probe failed for its own reason."""
         state = self.machine.state
         if path == record_path(state.path):
-            self._requests.read_record(state.stamp)
+            self.feed(ev.RecordTouched(stamp=state.stamp))
         elif fault is Fault.NO_NODE and state.node is not None and path == self._own_path:
             self.feed(ev.Vanished(stamp=state.stamp, node=state.node.node))
 
@@ -186,15 +245,26 @@ class Driver:
         before = self.machine.state
         effects = self.machine.step(attrs.evolve(event, leased=leased))
         after = self.machine.state
+        if before.phase is not after.phase:
+            self._face.moved(after)
         if _log.isEnabledFor(logging.DEBUG):
             name = type(event).__name__
             _log.debug("%s: %s, %s -> %s", after.path, name, before.phase, after.phase)
+        self._tell_of_pause(before, after)
         for effect in effects:
             self._perform(effect)
         if before.connected != after.connected:
             (self._face.resumed if after.connected else self._face.suspended)()
         self._host.roster.enlist(self, after)
         self._schedule_reread(after)
+
+    def _tell_of_pause(self, before: State, after: State) -> None:
+        """Once when it keeps us from leading, and once when it is over."""
+        if after.kept_by is not None:
+            if after.kept_by != before.kept_by:
+                self._face.kept(after.kept_by)
+        elif before.kept_by is not None and after.record is not None and not after.record.paused:
+            self._face.kept(None)
 
     def _perform(self, effect: Effect) -> None:
         """One line for each effect there is."""
@@ -203,6 +273,8 @@ class Driver:
                 self._requests.create(effect)
             case ev.ReadRoll():
                 self._requests.read_roll(effect)
+            case ev.ReadRecord():
+                self._requests.read_record(effect)
             case ev.MakeParent():
                 self._requests.make_parent(effect)
             case ev.Commit():
@@ -218,8 +290,15 @@ class Driver:
             case ev.Grant():
                 self._host.hurry()
                 self._face.granted(effect)
+                self._requests.unwatch_record()  # probes tell a leader; there may be thousands
             case ev.Serve(stamp=term):
                 self._face.served(term)
+            case ev.ReadHandover():
+                self._requests.read_handover(effect)
+            case ev.HandOver(stamp=term, handover=handover):
+                self._face.asked_over(term, handover)
+            case ev.Outranked(stamp=term):
+                self._face.outranked(term)
             case ev.Void(stamp=term, reason=reason):
                 self._face.voided(term, reason)
             case ev.StartGrace():
@@ -247,7 +326,7 @@ class Driver:
         )
 
     def _rest(self, effect: ev.Rest) -> None:
-        at = self._host.now() + random.uniform(0, self._host.timeout / 10)
+        at = self._host.now() + self._host.roster.rest()
         self._host.call_at(at, lambda: self.feed(ev.Rested(stamp=effect.stamp)))
 
     def _schedule_reread(self, state: State) -> None:

@@ -136,6 +136,19 @@ Watch = tuple[object, Callable[[bool], None]]
 
 _ANY_VERSION: Final = -1
 
+WINDOW: Final = 128
+"""Requests under way at a time; more wait here until one of them is answered.
+
+So a probe never waits for more than these, however many candidates join at once. An adopted
+client wakes its thread by a byte in a pair of sockets for each request, and the pair takes 278
+(measured on Linux; see :class:`Doorbell` for our own clients).
+"""
+
+LATE: Final = 0.1
+"""Seconds: while the oldest request is unanswered for so long no more are sent. On a busy server
+each of the window may take some milliseconds, and the probes behind them come too late to renew a
+lease of two seconds: a crowd that lost it stands again, all at once, and loses it again."""
+
 
 @attrs.frozen
 class _Ear:
@@ -148,10 +161,12 @@ class _Ear:
         self.hear(self.path, event)
 
 
-@attrs.define
+@attrs.define(eq=False)
 class _Request:
-    asked: float
+    send: Callable[[], Any]
+    read: Callable[[Any], Any]
     done: Done
+    asked: float = 0.0
     answer: Any = None
     answered: bool = False
 
@@ -188,8 +203,15 @@ class Gateway:
         self._acl = list(acl)
         self._deliver = deliver
         self._requests: deque[_Request] = deque()
+        self._waiting: deque[_Request] = deque()
         self._arrived = -math.inf
-        self._watches: dict[str, dict[object, Callable[[bool], None]]] = {}
+        self._watches: dict[str, tuple[Watch, ...]] = {}
+        self._hear: Final = self._pass_on  # one object for all ears
+
+    @property
+    def under_way(self) -> int:
+        """How many requests are; those that wait for their turn here are not."""
+        return len(self._requests)
 
     def silent_since(self) -> float | None:
         """Return since when the server owes us an answer, None if it owes none.
@@ -246,12 +268,14 @@ class Gateway:
         """Delete a znode, whatever its version."""
         self._send(lambda: self._client.delete_async(path), _same, done)
 
-    def multi(self, operations: Sequence[Operation], done: Done) -> None:
+    def multi(self, operations: Sequence[Operation], done: Done, *, urgent: bool = False) -> None:
         """Commit all or none; the answer has an item for each: a value or a Failure.
 
         kazoo returns errors as list items, so every item must be looked at.
+
+        :param urgent: pass those who wait for others to be answered.
         """
-        self._send(lambda: self._transaction(operations).commit_async(), _items, done)
+        self._send(lambda: self._transaction(operations).commit_async(), _items, done, urgent)
 
     def commit(self, operations: Sequence[Operation]) -> Awaited:
         """Commit all or none, as :meth:`multi` does, for a thread that waits for the answer.
@@ -274,49 +298,94 @@ class Gateway:
                     transaction.delete(path, _asked(version))
         return transaction
 
-    def _send(self, send: Callable[[], Any], read: Callable[[Any], Any], done: Done) -> None:
-        request = _Request(self._clock.boottime(), done)
+    def _send(
+        self,
+        send: Callable[[], Any],
+        read: Callable[[Any], Any],
+        done: Done,
+        urgent: bool = False,
+    ) -> None:
+        request = _Request(send, read, done)
+        if urgent or (self._has_room() and not self._waiting):
+            self._begin(request)
+        else:
+            self._waiting.append(request)
+
+    def _has_room(self) -> bool:
+        """Whether a probe sent behind one more would still come to its turn soon."""
+        if not self._requests:
+            return True
+        waits = self._clock.boottime() - self._requests[0].asked
+        return len(self._requests) < WINDOW and waits < LATE
+
+    def _begin(self, request: _Request) -> None:
+        request.asked = self._clock.boottime()
         self._requests.append(request)
         try:
-            result = send()
+            result = request.send()
         except BaseException:
             self._requests.pop()  # it was never sent, so no answer is owed
             raise
-        result.rawlink(partial(self._receive, request, read))
+        result.rawlink(partial(self._receive, request))
 
-    def _receive(self, request: _Request, read: Callable[[Any], Any], result: Any) -> None:
+    def _receive(self, request: _Request, result: Any) -> None:
         error = result.exception
-        answer = read(result.value) if error is None else _failure(error)
+        answer = request.read(result.value) if error is None else _failure(error)
         self._deliver(self._arrive, request, answer)
 
     def _arrive(self, request: _Request, answer: Any) -> None:
         request.answer, request.answered = answer, True
         self._arrived = self._clock.boottime()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Hand over what is answered, in order, and let as many that wait begin."""
         while self._requests and self._requests[0].answered:
             first = self._requests.popleft()
             first.done(first.answer)
+            self._admit()
+
+    def _admit(self) -> None:
+        while self._waiting and self._has_room() and self._client.connected:
+            request = self._waiting.popleft()
+            try:
+                self._begin(request)
+            except Exception as error:  # noqa: BLE001  # its caller is gone, so it is told
+                request.done(_failure(error))
+
+    def drop(self) -> None:
+        """Fail what waits, behind what was sent: nothing is kept for the next connection."""
+        lost = Failure(fault=Fault.UNKNOWN, cause=kz.ConnectionLoss())
+        for request in self._waiting:
+            request.answer, request.answered = lost, True
+        self._requests.extend(self._waiting)
+        self._waiting.clear()
+        self._settle()
 
     def unwatch(self, path: str, watcher: object) -> None:
         """Call this watcher of that path no more; the server is not asked to forget it."""
-        watchers = self._watches.get(path, {})
-        watchers.pop(watcher, None)
-        if not watchers:
+        others = self._others(path, watcher)
+        if others:
+            self._watches[path] = others
+        else:
             self._watches.pop(path, None)
+
+    def _others(self, path: str, watcher: object) -> tuple[Watch, ...]:
+        return tuple(watch for watch in self._watches.get(path, ()) if watch[0] is not watcher)
 
     def _ear(self, path: str, watch: Watch | None) -> _Ear | None:
         if watch is None:
             return None
-        watcher, call = watch
-        self._watches.setdefault(path, {})[watcher] = call
+        self._watches[path] = (*self._others(path, watch[0]), watch)
         return _Ear(path, self._hear)
 
-    def _hear(self, path: str, event: Any) -> None:
+    def _pass_on(self, path: str, event: Any) -> None:
         """Pass on what happened to the znode; NONE only says that the watch is gone."""
         if event.type != EventType.NONE:
             self._deliver(self._tell, path, event.type == EventType.DELETED)
 
     def _tell(self, path: str, deleted: bool) -> None:
-        for call in self._watches.pop(path, {}).values():
+        for _, call in self._watches.pop(path, ()):
             call(deleted)
 
 

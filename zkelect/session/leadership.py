@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
-
-import attrs
+from typing import TYPE_CHECKING, Final, Protocol
 
 from zkelect.core.events import Reason, Stamp
 from zkelect.core.lease import VOID, Lease
@@ -21,18 +18,25 @@ if TYPE_CHECKING:
 __all__ = ["Leadership", "Office"]
 
 
-@attrs.frozen(kw_only=True)
-class Office:
-    """What a leadership needs of the session that granted it.
+class Office(Protocol):
+    """What a leadership needs of the candidate that was granted it."""
 
-    :ivar end: end this term for a reason. :ivar zxid: the latest zxid the ensemble told.
-    :ivar batch: begin a commit that needs our candidate to be there.
-    """
+    @property
+    def clock(self) -> Clock:
+        """By which its lease is counted."""
 
-    clock: Clock
-    end: Callable[[Stamp, Reason], None]
-    zxid: Callable[[], int]
-    batch: Callable[[Leadership], Batch]
+    @property
+    def zxid(self) -> int:
+        """The latest one that the ensemble told."""
+
+    def end_term(self, term: Stamp, reason: Reason) -> None:
+        """End this term."""
+
+    def batch(self, leadership: Leadership) -> Batch:
+        """Begin a commit that needs our candidate to be there."""
+
+
+_first_wait: Final = threading.Lock()
 
 
 class Leadership:
@@ -84,7 +88,7 @@ class Leadership:
         self._boottime = office.clock.boottime
         self._monotonic = office.clock.monotonic
         self._awake = self._boottime() - self._monotonic() + SLEPT
-        self._over = threading.Event()
+        self._over: threading.Event | None = None
         self._reason: Reason | None = None
         self._progressed = office.clock.boottime()
         self._pid = os.getpid()
@@ -139,12 +143,15 @@ class Leadership:
         :returns: True as soon as it is over, False when the time is up first.
         """
         until = None if timeout is None else self._boottime() + timeout
+        if self.reason is None and self._over is None:
+            self._expect_end()
         while self.reason is None:
             left = self._proof.deadline - self._boottime()
             if until is not None:
                 left = min(left, until - self._boottime())
             if until is not None and left <= 0 and self._boottime() >= until:
                 return self.reason is not None
+            assert self._over is not None  # expected above
             self._over.wait(max(left, 0.0))
         return True
 
@@ -160,11 +167,11 @@ class Leadership:
     @property
     def zxid(self) -> int:
         """The ensemble's latest zxid as this session was told; no older token lies above."""
-        return self._office.zxid()
+        return self._office.zxid
 
     def end(self, reason: str) -> None:
         """End this term now, because a guarded store refused it or it cannot go on."""
-        self._office.end(self.term, Reason(reason))
+        self._office.end_term(self.term, Reason(reason))
 
     def batch(self) -> Batch:
         """Begin a commit to ZooKeeper that needs our candidate to be there.
@@ -180,7 +187,8 @@ class Leadership:
         if self._reason is None:
             self._reason = self.reason or reason  # what was visible first stays the reason
             self._lease = self._proof = VOID
-            self._over.set()
+            if self._over is not None:
+                self._over.set()
 
     def pause(self) -> None:
         """Let checks fail until :meth:`resume`, without ending the term."""
@@ -189,6 +197,12 @@ class Leadership:
     def resume(self) -> None:
         """Let the proven lease count again."""
         self._lease = self._proof
+
+    def _expect_end(self) -> None:
+        """Make what is set at the end; most leaderships are waited for by nobody."""
+        with _first_wait:
+            if self._over is None:
+                self._over = threading.Event()
 
     def _slept(self) -> bool:
         """Whether the machine slept in this term: then its deadline is not to be trusted."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import Final
+from numbers import Real
+from typing import Final, TypeGuard
 
 from zkelect.core.lease import smallest_timeout
 from zkelect.errors import InvalidArgument
@@ -13,12 +14,24 @@ __all__ = ["check_session", "check_timeout"]
 _LONGEST_SESSION: Final = 86_400.0
 
 
-def check_timeout(timeout: float | None, argument: str = "timeout") -> None:
-    """Refuse a time to wait that is negative, not a number, or more than a thread can wait."""
-    if timeout is not None and not 0 <= timeout <= threading.TIMEOUT_MAX:
-        raise InvalidArgument(
-            argument, timeout, f"seconds from 0 to {threading.TIMEOUT_MAX:g}, or None where allowed"
-        )
+def check_timeout(
+    timeout: float | None, argument: str = "timeout", *, endless: bool = True
+) -> None:
+    """Refuse a time to wait that is negative, not a number, or more than a thread can wait.
+
+    :param endless: whether None is one: as long as it takes.
+    """
+    if timeout is None and endless:
+        return
+    if not _is_number(timeout) or not 0 <= timeout <= threading.TIMEOUT_MAX:
+        also = ", or None" if endless else ""
+        form = f"a number of seconds from 0 to {threading.TIMEOUT_MAX:g}{also}"
+        raise InvalidArgument(argument, timeout, form)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    """Whether it can be counted with; what is true or false was meant as something else."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_session(session_timeout: float, tick_time: float | None, hops: int = 1) -> None:
@@ -26,14 +39,16 @@ def check_session(session_timeout: float, tick_time: float | None, hops: int = 1
 
     :raises InvalidArgument: names the smallest session timeout that works.
     """
-    if tick_time is not None and not 0 < tick_time < _LONGEST_SESSION:
-        raise InvalidArgument("tick_time", tick_time, "seconds above 0, as the servers have it")
+    if tick_time is not None and not (_is_number(tick_time) and 0 < tick_time < _LONGEST_SESSION):
+        form = "a number of seconds above 0, as the servers have it, or None"
+        raise InvalidArgument("tick_time", tick_time, form)
     least = smallest_timeout(tick_time)
-    if not least <= session_timeout <= _LONGEST_SESSION:
+    if not _is_number(session_timeout) or not least <= session_timeout <= _LONGEST_SESSION:
         raise InvalidArgument(
             "session_timeout",
             session_timeout,
-            f"seconds from {least:g}, the least that keeps a steady lease, to {_LONGEST_SESSION:g}",
+            f"a number of seconds from {least:g}, the least that keeps a steady lease, to "
+            f"{_LONGEST_SESSION:g}",
         )
     if tick_time is not None and tick_time > session_timeout / 2:
         raise InvalidArgument("tick_time", tick_time, "at most half the session timeout")

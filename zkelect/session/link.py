@@ -98,7 +98,7 @@ class OwnedLink(Link):
         tls: ssl.SSLContext | None,
         options: dict[str, Any],
     ) -> None:
-        self.handler = ObservedHandler(
+        self.handler: Final = ObservedHandler(
             clock=clock, observer=observer, patience=session_timeout / 5, tls=tls
         )
         super().__init__(
@@ -171,6 +171,8 @@ class AdoptedLink(Link):
     """A started client that belongs to somebody else."""
 
     def __init__(self, client: KazooClient) -> None:
+        if not isinstance(client, KazooClient):
+            raise InvalidArgument("client", client, "a started kazoo.client.KazooClient")
         if not isinstance(client.handler, SequentialThreadingHandler):
             raise InvalidArgument(
                 "client", client.handler, "a client with kazoo's threading handler"

@@ -7,16 +7,27 @@ from typing import Final, TypeVar
 
 from zkelect.core.znodes import Dialect
 from zkelect.errors import InvalidArgument, NobodyLeads, Refused
+from zkelect.session.functions import check_blocking
 from zkelect.session.limits import check_timeout
 from zkelect.session.roll import Candidate, read_leader
 from zkelect.session.session import Session
 
-__all__ = ["AGAIN", "Lookup"]
+__all__ = ["AGAIN", "CALL", "Lookup", "check_again"]
 
 _Result = TypeVar("_Result")
 
 AGAIN: Final[tuple[type[Exception], ...]] = (ConnectionError, TimeoutError, Refused)
 """What a deposed leader answers, or who is gone: reasons to look who leads now."""
+
+
+CALL: Final = "a function of the leader's Candidate"
+
+
+def check_again(again: object) -> None:
+    """Refuse what ``except`` could not take: it would say so only when the call fails."""
+    kinds = again if isinstance(again, tuple) else (again,)
+    if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
+        raise InvalidArgument("again", again, "an exception class, or a tuple of some")
 
 
 class Lookup:
@@ -30,7 +41,7 @@ class Lookup:
 
     def leader(self, timeout: float, max_age: float) -> Candidate | None:
         """Return who leads, as it was at most ``max_age`` seconds ago."""
-        check_timeout(max_age, "max_age")
+        check_timeout(max_age, "max_age", endless=False)
         last, asked = self._last, self._session.now()
         if last is not None and asked - last[0] < max_age:
             return last[1]
@@ -51,8 +62,8 @@ class Lookup:
         The second call is made only when somebody else leads by then: the same leader would
         answer the same, and may have done what was asked.
         """
-        if not callable(call):
-            raise InvalidArgument("call", call, "a function of the leader's Candidate")
+        check_blocking("call", call, CALL)
+        check_again(again)
         first = self.present(timeout, max_age)
         try:
             return call(first)

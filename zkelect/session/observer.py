@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from zkelect.core.record import Term, decode_term
 from zkelect.core.znodes import Dialect, Entry
@@ -17,6 +17,11 @@ from zkelect.session.terms import term_path
 from zkelect.session.ticker import Timer
 
 __all__ = ["Observer"]
+
+_NOBODY_EVER: Final = (
+    "an election that somebody has stood for; nobody has at this one yet: look at the path, and "
+    "at the chroot of the session"
+)
 
 
 class Observer:
@@ -39,8 +44,8 @@ class Observer:
         self, session: Session, path: str, dialect: Dialect, changed: Callable[[], None]
     ) -> None:
         self.leader: Candidate | None = None
-        self.known = False
-        self.told_at = 0.0
+        self.known: bool = False
+        self.told_at: float = 0.0
         self.error: ZkelectError | None = None
         self._session = session
         self._gateway = session.gateway
@@ -197,7 +202,7 @@ class Observer:
 
     def _error(self, path: str, failure: Failure) -> ZkelectError:
         if failure.fault is Fault.NO_NODE:
-            return InvalidArgument("path", self._path, "an election that somebody has stood for")
+            return InvalidArgument("path", self._path, _NOBODY_EVER)
         if failure.fault is Fault.DENIED:
             return PermissionDenied(path, "read", self._session.schemes)
         return RequestFailed(path, "read", str(failure))

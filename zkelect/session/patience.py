@@ -86,7 +86,8 @@ class Patience:
             return None if self._stop is None else _STOP_INTERVAL
         left = self._deadline - self._session.now()
         if left <= 0:
-            raise NotElected(self._candidacy.path, self._timeout, self._candidacy.ahead)
+            candidacy = self._candidacy
+            raise NotElected(candidacy.path, self._timeout, candidacy.ahead, candidacy.pause)
         return left if self._stop is None else min(left, _STOP_INTERVAL)
 
     def _heed(self) -> None:

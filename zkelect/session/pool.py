@@ -59,6 +59,18 @@ class CallbackPool:
             self._lanes[lane] = deque([(label, call)])
             self._offer(lane)
 
+    def follow(self, lane: Hashable, label: str, call: Callable[[], None]) -> None:
+        """Run a call of the library's own behind all of that lane: here, when there is nothing.
+
+        It must neither block nor raise. So candidates without functions of the user's need no
+        thread, however many they are.
+        """
+        with self._wanted:
+            if lane in self._lanes:
+                self._lanes[lane].append((label, call))
+                return
+        call()
+
     def watch(self, now: float, patience: float) -> None:
         """Name callbacks that have run for longer than ``patience``, seconds, once each."""
         with self._wanted:

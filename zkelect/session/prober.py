@@ -18,7 +18,7 @@ from zkelect.session.gateway import Check, Failure, Fault, Gateway
 
 __all__ = ["Prober"]
 
-SLICE: Final = 256
+SLICE: Final = 64
 """Candidates checked by one probe; more take turns over successive probes."""
 
 
@@ -94,7 +94,9 @@ class Prober:
         lease, connection = self._lease, self._connection
         try:
             self._gateway.multi(
-                sent, lambda answer: self._receive(lease, connection, drivers, sent, answer)
+                sent,
+                lambda answer: self._receive(lease, connection, drivers, sent, answer),
+                urgent=True,
             )
         except BaseException:
             self._asked = None

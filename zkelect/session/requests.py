@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 
 from zkelect.core import events as ev
 from zkelect.core.events import Effect, Event, Stamp
+from zkelect.core.handover import decode_handover, handover_path
 from zkelect.core.record import Record, decode_record, encode_record, record_path
 from zkelect.core.znodes import Dialect
 from zkelect.errors import (
@@ -20,7 +21,7 @@ from zkelect.errors import (
     ZkelectError,
 )
 from zkelect.session.company import Company
-from zkelect.session.gateway import Check, Failure, Fault, Gateway, Stat
+from zkelect.session.gateway import Check, Create, Failure, Fault, Gateway, Stat
 from zkelect.session.terms import history_path, term_path
 
 __all__ = ["Ensemble", "Requests"]
@@ -57,9 +58,10 @@ class Requests:
         identity: bytes,
         feed: Callable[[Event], None],
         strict: bool = False,
+        priority: int = 0,
     ) -> None:
         self._ensemble = ensemble
-        self._company = Company(path, dialect, strict=strict)
+        self._company = Company(path, dialect, strict=strict, priority=priority)
         self._attempt: Stamp | None = None
         self._path = path
         self._dialect = dialect
@@ -68,7 +70,7 @@ class Requests:
         self._uuid = ""
         self._recognized = ""
         self._known: Record | None = None
-        self._watching: set[str] = set()
+        self._watching: list[str] = []
 
     @property
     def _gateway(self) -> Gateway:
@@ -111,6 +113,7 @@ class Requests:
             elif isinstance(record, Failure):
                 self._fail(effect, record, record_path(self._path), "read")
             else:
+                self._company.weigh(children)
                 self._known = self._known if record is None else record
                 self._feed(ev.Rolled(stamp=effect.stamp, children=children, record=record))
 
@@ -124,21 +127,28 @@ class Requests:
         self._attempt = effect.stamp
         return self._company.refuse(children)
 
-    def read_record(self, stamp: Stamp) -> None:
-        """Read the record again, because a probe found it changed."""
+    def read_record(self, effect: ev.ReadRecord) -> None:
+        """Read the record and watch it; one that cannot be read is none."""
+        path = record_path(self._path)
+        self._note_watch(path)
+
+        def heard(_: bool) -> None:
+            self._feed(ev.RecordTouched(stamp=effect.stamp))
 
         def done(answer: Any) -> None:
             record = _decoded(answer)
-            if not isinstance(record, Failure):
-                self._feed(ev.Recorded(stamp=stamp, record=record))
-            elif record.fault is not Fault.UNKNOWN:
+            if isinstance(record, Failure):
+                if record.fault is Fault.UNKNOWN:
+                    return
                 _log.error("%s: the record cannot be read: %s", self._path, record)
-                self._feed(ev.Recorded(stamp=stamp, record=None))
+                record = None
+            self._known = self._known if record is None else record
+            self._feed(ev.Recorded(stamp=effect.stamp, look=effect.look, record=record))
 
-        self._gateway.get(record_path(self._path), done)
+        self._gateway.get(path, done, watch=(self, heard))
 
     def make_parent(self, effect: ev.MakeParent) -> None:
-        """Make what is missing, the record before the parent.
+        """Make what is missing, all at once as a rule; else one by one, the record first.
 
         So whoever finds the parent finds the record. A record that was seen before, and
         was deleted by somebody, is made anew as it was.
@@ -159,11 +169,17 @@ class Requests:
             else:
                 self._feed(ev.ParentMade(stamp=effect.stamp))
 
-        above = dirname(self._path)
-        if above == "/":
-            make(None)
-        else:
-            self._gateway.ensure(above, make)
+        def made(answer: Any) -> None:
+            if _is(answer, Fault.UNKNOWN):
+                return
+            if not any(isinstance(item, Failure) for item in answer):
+                self._feed(ev.ParentMade(stamp=effect.stamp))
+            elif (above := dirname(self._path)) == "/":
+                make(None)
+            else:
+                self._gateway.ensure(above, make)
+
+        self._gateway.multi([Create(path=path, data=data) for path, data in missing], made)
 
     def commit(self, effect: ev.Commit) -> None:
         """Pass a barrier. ``sync`` is none: a deposed leader of a minority answers it."""
@@ -184,7 +200,7 @@ class Requests:
     def watch(self, effect: ev.Watch) -> None:
         """Watch by getData: exists would leave a watch behind on each vanished znode."""
         path = f"{self._path}/{effect.node}"
-        self._watching.add(path)
+        self._note_watch(path)
 
         def heard(deleted: bool) -> None:
             kind = ev.Vanished if deleted else ev.Changed
@@ -224,8 +240,40 @@ class Requests:
 
     def _watched(self, effect: ev.Watch, stat: Stat) -> None:
         self._feed(
-            ev.Watched(stamp=effect.stamp, node=effect.node, czxid=stat.czxid, owner=stat.owner)
+            ev.Watched(
+                stamp=effect.stamp,
+                node=effect.node,
+                czxid=stat.czxid,
+                owner=stat.owner,
+                touched=stat.version > 0,
+            )
         )
+
+    def read_handover(self, effect: ev.ReadHandover) -> None:
+        """Read the page of the switchover; one that cannot be read is none."""
+        path = handover_path(self._path)
+
+        def done(answer: Any) -> None:
+            if _is(answer, Fault.UNKNOWN):
+                return
+            if isinstance(answer, Failure):
+                _log.warning("%s: the switchover cannot be read: %s", path, answer)
+                self._feed(ev.HandoverRead(stamp=effect.stamp, handover=None))
+            else:
+                handover = decode_handover(answer[0], answer[1].version)
+                self._feed(ev.HandoverRead(stamp=effect.stamp, handover=handover))
+
+        self._gateway.get(path, done)
+
+    def _note_watch(self, path: str) -> None:
+        if path not in self._watching:
+            self._watching.append(path)
+
+    def unwatch_record(self) -> None:
+        """Listen to the record no more, until it is read again."""
+        path = record_path(self._path)
+        self._watching = [each for each in self._watching if each != path]
+        self._gateway.unwatch(path, self)
 
     def unwatch(self) -> None:
         """Listen to no znode any more."""

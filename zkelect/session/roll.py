@@ -15,7 +15,7 @@ from zkelect.session.session import Session
 from zkelect.session.terms import term_path
 from zkelect.token import Token
 
-__all__ = ["Candidate", "leader_of", "others_stand", "read_leader", "read_roll"]
+__all__ = ["Candidate", "leader_of", "others_stand", "read_entries", "read_leader", "read_roll"]
 
 
 @attrs.frozen(kw_only=True)
@@ -45,7 +45,7 @@ def read_roll(
     session: Session, path: str, dialect: Dialect, timeout: float
 ) -> tuple[Candidate, ...]:
     """Return the candidates in order, the first one leading or about to."""
-    entries = _entries(session, path, dialect, timeout)
+    entries = read_entries(session, path, dialect, timeout)
     names = _names(session, path, entries, timeout)
     return tuple(
         _candidate(entry, names[entry.node], None) for entry in entries if entry.node in names
@@ -58,7 +58,7 @@ def read_leader(session: Session, path: str, dialect: Dialect, timeout: float) -
     Ours lead once their term is written; a candidate of another library writes none,
     and leads by being first.
     """
-    entries = _entries(session, path, dialect, timeout)[:1]
+    entries = read_entries(session, path, dialect, timeout)[:1]
     names = _names(session, path, entries, timeout)
     if not names:
         return None
@@ -70,11 +70,14 @@ def others_stand(
     session: Session, path: str, dialect: Dialect, own: str | None, timeout: float
 ) -> bool:
     """Return whether somebody else than our own candidate stands."""
-    entries = _entries(session, path, dialect, timeout)
+    entries = read_entries(session, path, dialect, timeout)
     return any(entry.node != own for entry in entries)
 
 
-def _entries(session: Session, path: str, dialect: Dialect, timeout: float) -> tuple[Entry, ...]:
+def read_entries(
+    session: Session, path: str, dialect: Dialect, timeout: float
+) -> tuple[Entry, ...]:
+    """Return who stands, in order; names are not read."""
     answer = ask(session, lambda g, done: g.children(path, done), timeout)
     if isinstance(answer, Failure) and answer.fault is Fault.NO_NODE:
         return ()
@@ -87,15 +90,15 @@ def _names(
     """Read the names of those still there; all questions go out before the first answer."""
     if not entries:
         return {}
-    answers: list[Any] = []
 
     def send(gateway: Any, done: Any) -> None:
-        answers.clear()
+        answers: list[Any] = []
         for entry in entries:
             gateway.get(f"{path}/{entry.node}", answers.append)
-        gateway.exists(path, lambda _: done(tuple(answers)))
+        # Lost with the link, it is asked again; answered, so are all before it.
+        gateway.exists(path, lambda last: done(last if isinstance(last, Failure) else answers))
 
-    ask(session, send, timeout)
+    answers = _value(session, path, ask(session, send, timeout))
     return {
         entry.node: _value(session, path, answer)[0].decode("utf-8", "backslashreplace")
         for entry, answer in zip(entries, answers, strict=True)

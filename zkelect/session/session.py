@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Self
 
 from kazoo.client import KazooClient
 from kazoo.protocol.states import KazooState
@@ -27,8 +27,9 @@ from zkelect.errors import (
 from zkelect.session import wire
 from zkelect.session.access import parse_acl
 from zkelect.session.clock import Clock, SystemClock
-from zkelect.session.driver import Roster
+from zkelect.session.driver import Roster, Watcher
 from zkelect.session.forks import enrol, strike_off
+from zkelect.session.greenlets import refuse_patched_threads
 from zkelect.session.handler import ObservedSocket
 from zkelect.session.limits import check_session, check_timeout
 from zkelect.session.link import AdoptedLink, Link
@@ -44,16 +45,6 @@ __all__ = ["Session"]
 _log: Final = logging.getLogger("zkelect.session")
 _CLOSE_TIMEOUT: Final = 2.0
 """Seconds for the servers to answer a close, which is queued behind our deletes."""
-
-
-class Watcher(Protocol):
-    """Who looks at the servers without standing."""
-
-    def resumed(self) -> None:
-        """Hear that there is a connection, perhaps of another session."""
-
-    def ended(self) -> None:
-        """Hear that there will never be one again."""
 
 
 class Session:
@@ -83,17 +74,17 @@ class Session:
         self.lock: Final = threading.RLock()
         self.changed: Final = threading.Condition(self.lock)
         self.clock: Final = SystemClock() if clock is None else clock
-        self.lease = Lease(tick=tick_time, hops=hops)
-        self.timeout = session_timeout
+        self.lease: Lease = Lease(tick=tick_time, hops=hops)
+        self.timeout: float = session_timeout
         self.session_id: int | None = None
-        self.connected = False
-        self.connected_at = -math.inf
+        self.connected: bool = False
+        self.connected_at: float = -math.inf
         self._zxid = 0
         self.causes: dict[str, Exception] = {}
         self.fatal: ZkelectError | None = None
         self.paused: list[Callable[[], None]] = []
         self.observers: dict[Watcher, None] = {}
-        self.pool = CallbackPool(self.clock.boottime)
+        self.pool: CallbackPool = CallbackPool(self.clock.boottime)
         self._new_lease = lambda: Lease(tick=tick_time, hops=hops)
         self._owner = os.getpid()
         self._closed = False
@@ -103,10 +94,10 @@ class Session:
         self._restarts = Restarts(self)
         self._suspended_at = -math.inf
         self._ticker = Ticker(self.lock, self.clock, Watchdog(self).watch, f"zkelect {hosts}")
-        self.roster = Roster(self._ticker.kick)
-        self.link = make_link(self)
-        self.gateway = self.link.gateway(self.clock, acl, self.deliver)
-        self.prober = Prober(self.gateway, self.clock, self.roster, self._answered)
+        self.roster: Final = Roster(self._ticker.kick)
+        self.link: Final = make_link(self)
+        self.gateway: Final = self.link.gateway(self.clock, acl, self.deliver)
+        self.prober: Final = Prober(self.gateway, self.clock, self.roster, self._answered)
         enrol(self)
 
     # --- what users see ------------------------------------------------------------------
@@ -130,6 +121,7 @@ class Session:
         :param session_timeout: the smallest timeout any server has granted this session,
             seconds; kazoo does not tell it, so it must be known from the servers' limits.
         """
+        refuse_patched_threads()
         check_session(session_timeout, tick_time)
         link = AdoptedLink(client)
         session = cls(
@@ -213,8 +205,9 @@ class Session:
                 driver.close()
             patience = min(patience_of(self.timeout), 2.0) if timeout is None else timeout
             caller = self.pool.current_lane()
-            idle = self.changed.wait_for(lambda: self._all_returned(caller), patience)
-            self.changed.wait_for(self._all_left, patience if idle and self.connected else 0.0)
+            idle = self.changed.wait_for(lambda: self.roster.all_returned(caller), patience)
+            left = patience if idle and self.connected else 0.0
+            self.changed.wait_for(self.roster.all_left, left)
             self.lease.void()
             self._ticker.stop()
             release = idle and self.connected
@@ -234,6 +227,16 @@ class Session:
             raise SessionClosed(self.hosts)
         if self.fatal is not None:
             raise self.fatal
+        refuse_patched_threads()  # also when it was patched after it had connected
+
+    def ensure_waitable(self) -> None:
+        """Raise unless a thread may wait here for an answer: somebody must let it come."""
+        self.ensure_usable()
+        if self._turned:
+            raise Misuse(
+                f"{self.hosts}: in this ensemble nothing happens by itself, so a call that waits "
+                "would wait for ever; start() and listen(), then let it settle()"
+            )
 
     def now(self) -> float:
         """Return the present boot-clock instant."""
@@ -328,7 +331,7 @@ class Session:
 
     def _leave_if_done(self) -> None:
         """An adopted client keeps our znodes alive: listen until the last one is deleted."""
-        if self._closed and self._all_left():
+        if self._closed and self.roster.all_left():
             self.link.leave()
 
     def _welcome(self) -> None:
@@ -347,18 +350,18 @@ class Session:
         """A connection is there: of the same session, or of a new one, told or not."""
         resumed, old = session_id == self.session_id, self.lease
         if not resumed:
+            if self.session_id is not None:  # the old one ended without a word
+                self.roster.scatter(self.timeout)
             self.lease = self._new_lease()
             self._zxid = 0  # another session may be of an ensemble that went back
         self.session_id, self.connected, self.connected_at = session_id, True, self.now()
         self._restarts.succeeded()
         self.chain(started, timeout)
         self.timeout = self.lease.timeout
-        for driver in tuple(self.roster.standing):
-            driver.feed(
-                ev.SessionResumed()
-                if resumed
-                else ev.SessionOpened(session_id=session_id, uuid=new_uuid())
-            )
+        if resumed:
+            self.roster.feed(ev.SessionResumed)
+        else:
+            self.roster.feed(lambda: ev.SessionOpened(session_id=session_id, uuid=new_uuid()))
         for observer in tuple(self.observers):
             observer.resumed()
         if not resumed:
@@ -374,15 +377,16 @@ class Session:
         self.connected = False
         self._suspended_at = self.now()
         self.prober.halt()
-        for driver in tuple(self.roster.standing):
-            driver.feed(ev.SessionSuspended())
+        self.gateway.drop()
+        self.roster.feed(ev.SessionSuspended)
 
     def _lose(self) -> None:
         self.connected = False
         self.session_id = None
         self.prober.halt()
-        for driver in tuple(self.roster.standing):
-            driver.feed(ev.SessionExpired())
+        self.gateway.drop()
+        self.roster.scatter(self.timeout)
+        self.roster.feed(ev.SessionExpired)
         self.lease.void()
         if self.link.ended and not self._closed:
             self._mend()
@@ -391,8 +395,7 @@ class Session:
         """kazoo has stopped: for good when we were refused, otherwise start it anew."""
         if self.link.refused:
             self.fatal = AuthenticationFailed(self.hosts, ", ".join(self.schemes) or "no")
-            for driver in tuple(self.roster.standing):
-                driver.fail(self.fatal)
+            self.roster.fail(self.fatal)
             self._tell_ended()
         else:
             self._restarts.plan()
@@ -402,8 +405,8 @@ class Session:
     def _answered(self, counts: bool) -> None:
         self._ticker.kick()
         if counts:
-            for driver in tuple(self.roster.first):
-                driver.prove()
+            if self.now() < self.lease.deadline:
+                self.roster.prove()
             for call in tuple(self.paused):
                 call()
             self.paused.clear()
@@ -412,17 +415,6 @@ class Session:
         for observer in tuple(self.observers):
             observer.ended()
         self.changed.notify_all()
-
-    def _all_returned(self, caller: object) -> bool:
-        """Whether no body runs, but for the callback that closes the session itself."""
-        return all(
-            driver.machine.state.term is None or driver.lane is caller
-            for driver in self.roster.standing
-        )
-
-    def _all_left(self) -> bool:
-        states = [driver.machine.state for driver in self.roster.standing]
-        return not any(state.node or state.sent or state.doomed for state in states)
 
     def forked(self) -> None:
         """In a forked child: everything here is the parent's."""

@@ -13,8 +13,10 @@ from typing import Any, Final
 
 import attrs
 
+from zkelect.core import events as ev
 from zkelect.core.record import (
     Term,
+    TermPhase,
     decode_term,
     encode_term,
     extend_history,
@@ -22,8 +24,9 @@ from zkelect.core.record import (
     record_path,
 )
 from zkelect.session.gateway import Check, Delete, Failure, Fault, Gateway, Operation, Put, Stat
+from zkelect.token import Token
 
-__all__ = ["DIED", "TermBook", "history_path", "term_path"]
+__all__ = ["DIED", "TermBook", "history_path", "new_term", "term_path"]
 
 _log: Final = logging.getLogger("zkelect.session")
 _TRIES: Final = 3
@@ -40,6 +43,25 @@ def term_path(path: str) -> str:
 def history_path(path: str) -> str:
     """Return where the past terms of an election are written."""
     return f"{record_path(path)}/history"
+
+
+def new_term(grant: ev.Grant, name: str, address: str) -> Term:
+    """Return the term that a grant begins; it does not serve yet."""
+    assert grant.stamp.session_id is not None  # a candidate has a session
+    token = Token.issue(
+        lineage=grant.record.lineage,
+        generation=grant.record.generation,
+        czxid=grant.czxid,
+        session_id=grant.stamp.session_id,
+    )
+    return Term(
+        token=token,
+        node=grant.node,
+        name=name,
+        address=address,
+        phase=TermPhase.PREPARING,
+        since=time.time(),
+    )
 
 
 @attrs.frozen(kw_only=True)

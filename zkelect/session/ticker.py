@@ -72,7 +72,8 @@ class Ticker:
         """Call at an instant or soon after; needs the lock."""
         timer = Timer(at, call)
         heapq.heappush(self._timers, (at, next(self._order), timer))
-        self.kick()
+        if self._timers[0][2] is timer:
+            self.kick()
         return timer
 
     def kick(self) -> None:

@@ -108,7 +108,7 @@ class MalformedFrame(Unreachable):
     """
 
     def __init__(self, problem: str, data: bytes) -> None:
-        self.data = data[:16]
+        self.data: bytes = data[:16]
         super().__init__(
             f"{problem} (the bytes begin with {self.data!r}); check that the port is "
             "ZooKeeper's client port and whether it expects TLS"

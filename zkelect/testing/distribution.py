@@ -45,7 +45,7 @@ class ServerNotFound(Unreachable):
     """
 
     def __init__(self, looked: Mapping[str, str]) -> None:
-        self.looked = dict(looked)
+        self.looked: dict[str, str] = dict(looked)
         told = "; ".join(f"{place}: {problem}" for place, problem in looked.items())
         typed = " && ".join(" ".join(command) for command in INSTALL_COMMANDS)
         super().__init__(

@@ -25,7 +25,8 @@ class EngineFailed(Unreachable):
     """
 
     def __init__(self, doing: str, problem: str) -> None:
-        self.doing, self.problem = doing, problem
+        self.doing = doing
+        self.problem = problem
         super().__init__(f"the Docker engine could not {doing}: {problem}")
 
 
@@ -40,7 +41,8 @@ class ImageNotFound(Unreachable):
     """
 
     def __init__(self, image: str, problem: str) -> None:
-        self.image, self.problem = image, problem
+        self.image = image
+        self.problem = problem
         super().__init__(
             f"image {image} is not on this Docker engine, and could not be pulled: {problem}. "
             "Mend the engine's way to its registry, or load the image (docker load), or name "

@@ -63,9 +63,9 @@ class FakeEnsemble:
         fake.advance(3.0)               # seconds of its clock
 
     Nothing happens unless :meth:`settle`, :meth:`advance` or :meth:`take` let it: so a test
-    chooses in which order things happen. Whatever blocks a thread until an answer comes
-    (``campaign()``, ``leader()``) would wait for ever here; ``start()`` and ``listen()`` do
-    not block, and callbacks run as steps like everything else. Access rights are not
+    chooses in which order things happen. Nothing can be waited for, so ``campaign()`` and
+    ``run()`` raise Misuse, and ``leader()`` gets no answer; ``start()`` and ``listen()`` do not
+    wait, and callbacks run as steps like everything else. Access rights are not
     looked at. Not for use by several threads.
 
     :param servers: how many there are; 1 or more. :param tick_time: theirs, seconds above 0;

@@ -99,6 +99,11 @@ class FakeClient:
 
     # --- what the gateway calls: kazoo's own names --------------------------------------------
 
+    @property
+    def connected(self) -> bool:
+        """Whether requests are sent now."""
+        return self.linked
+
     def create_async(
         self,
         path: str,

@@ -33,6 +33,13 @@ class TurnedPool(CallbackPool):
         if not self._shut:
             self.waiting.append((lane, label, call))
 
+    def follow(self, lane: Hashable, label: str, call: Callable[[], None]) -> None:
+        """Keep it when something of its lane is kept, or runs."""
+        if lane is self._lane or any(waiting[0] is lane for waiting in self.waiting):
+            self.submit(lane, label, call)
+        else:
+            call()
+
     def run_next(self) -> None:
         """Run the oldest one; what it raises is logged, as on a thread."""
         self._lane, label, call = self.waiting.popleft()

@@ -37,7 +37,8 @@ class InstallFailed(Unreachable):
     """
 
     def __init__(self, command: str, problem: str) -> None:
-        self.command, self.problem = command, problem
+        self.command = command
+        self.problem = problem
         super().__init__(f"ZooKeeper was not installed: {command}: {problem}")
 
 

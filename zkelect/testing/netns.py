@@ -40,7 +40,7 @@ class NetworkUnavailable(Unreachable):
     """
 
     def __init__(self, missing: Sequence[str]) -> None:
-        self.missing = tuple(missing)
+        self.missing: tuple[str, ...] = tuple(missing)
         super().__init__(
             "the network between servers cannot be made, or broken, here: " + "; ".join(missing)
         )

@@ -97,9 +97,9 @@ class Rule:
         self._nth, self._times = nth, times
         self._changed, self._resume = changed, resume
         self._gate = Gate()
-        self.matches = 0
-        self.firings = 0
-        self.cancelled = False
+        self.matches: int = 0
+        self.firings: int = 0
+        self.cancelled: bool = False
         self._error: Exception | None = None
 
     def __repr__(self) -> str:

@@ -41,9 +41,11 @@ class ServerFailed(Unreachable):
 
     def __init__(self, address: str, problem: str, log_path: Path) -> None:
         log = log_path.read_text("utf-8", "replace") if log_path.exists() else ""
-        self.address, self.log_path = address, log_path
-        self.log_tail = "\n".join(log.splitlines()[-_LOG_LINES_TOLD:]) or "(nothing was logged)"
-        self.port_taken = "Address already in use" in log
+        self.address = address
+        self.log_path = log_path
+        tail = "\n".join(log.splitlines()[-_LOG_LINES_TOLD:])
+        self.log_tail: str = tail or "(nothing was logged)"
+        self.port_taken: bool = "Address already in use" in log
         super().__init__(
             f"ZooKeeper server {address} {problem}; the last lines of {log_path}:\n{self.log_tail}"
         )
@@ -71,7 +73,7 @@ class LocalServer:
             The server starts in the network namespace of that thread.
         """
         self.address = address
-        self.log_path = directory / "server.log"
+        self.log_path: Path = directory / "server.log"
         self._directory = directory
         self._command = _command(distribution, directory, java_options)
         self._spawner = spawner
