@@ -46,14 +46,14 @@ def run(*statements: str) -> str:
 @pytest.mark.parametrize("call", CALLS)
 def test_a_patched_process_is_refused(library: str, call: str) -> None:
     told = run(PATCHES[library], CALLS[call])
-    assert told.startswith(f"zkelect.errors.MonkeyPatched: {library} has replaced thread")
+    assert told.startswith(f"zkelect.errors.misuse.MonkeyPatched: {library} has replaced thread")
     assert "connect() in a process that is not patched" in told
 
 
 @every_library
 def test_sockets_alone_are_enough(library: str) -> None:
     told = run(ONLY_SOCKETS[library], CALLS["connect"])
-    assert told.startswith(f"zkelect.errors.MonkeyPatched: {library} has replaced socket in")
+    assert told.startswith(f"zkelect.errors.misuse.MonkeyPatched: {library} has replaced socket in")
 
 
 @every_library
@@ -65,7 +65,7 @@ def test_who_patches_after_connecting_is_refused_at_the_next_use(library: str) -
         PATCHES[library],
         "election.start()",
     )
-    assert told.startswith(f"zkelect.errors.MonkeyPatched: {library}")
+    assert told.startswith(f"zkelect.errors.misuse.MonkeyPatched: {library}")
 
 
 @every_library
@@ -86,7 +86,7 @@ def test_a_client_with_greenlets_is_not_adopted(library: str) -> None:
         "client = kazoo.client.KazooClient(handler=Handler())",
         "zkelect.Session.adopt(client, session_timeout=10.0)",
     )
-    assert told.startswith("zkelect.errors.InvalidArgument: client=")
+    assert told.startswith("zkelect.errors.misuse.InvalidArgument: client=")
     assert told.endswith("a client with kazoo's threading handler")
 
 

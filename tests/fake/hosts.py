@@ -45,7 +45,7 @@ class Host:
         self.leadership: zkelect.Leadership | None = None
         self.terms: list[zkelect.Leadership] = []
         self.ends: list[zkelect.Leadership] = []
-        self.errors: list[zkelect.ZkelectError] = []
+        self.errors: list[BaseException] = []
         self.claimed = False
         self.dead = self.paused = self.cut = self.held = False
         self.proven = 0.0
@@ -68,7 +68,7 @@ class Host:
         assert leadership not in self.ends, f"{self.name} is deposed twice"
         self.ends.append(leadership)
 
-    def failed(self, error: zkelect.ZkelectError) -> None:
+    def failed(self, error: BaseException) -> None:
         self.errors.append(error)
 
     def finished(self) -> None:

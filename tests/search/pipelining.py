@@ -71,7 +71,7 @@ class Flood:
             self._sent = now
             client.lease.ask(now)
             connection = self._connection
-            client.gateway.multi((), lambda _: self._receive(connection))
+            client.gateway.multi((), lambda _: self._receive(connection), urgent=True)
         return self._sent + min(pace, patience_of(client.lease.timeout))
 
     def _receive(self, connection: int) -> None:
