@@ -33,3 +33,15 @@ def test_a_connection_begins_before_it_is_dialled(monkeypatch: pytest.MonkeyPatc
     handler = ObservedHandler(clock=MachineClock(world), observer=Silent(), patience=5.0, tls=None)
     with ours, theirs:
         assert handler.create_connection(("fake-1", 2181)).started == 100.0
+
+
+def test_waiting_tells_what_may_be_read_and_what_written() -> None:
+    handler = ObservedHandler(
+        clock=MachineClock(VirtualClock()), observer=Silent(), patience=5.0, tls=None
+    )
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        assert handler.select([ours], [], [], 0.0) == ([], [], [])
+        assert handler.select([ours], [ours], [], 0.0) == ([], [ours], [])
+        theirs.send(b"\0")
+        assert handler.select([ours, theirs], [ours], [], 0.0) == ([ours], [ours], [])

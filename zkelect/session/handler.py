@@ -204,15 +204,16 @@ class ObservedHandler(SequentialThreadingHandler):
             waited = super().select(readers, writers, others, timeout)
             return waited
         poll = select.poll()
-        for event, sockets in ((select.POLLIN, readers), (select.POLLOUT, writers)):
-            for each in sockets:
-                poll.register(each, event)
+        for each in {*readers, *writers}:
+            wanted = select.POLLIN * (each in readers) | select.POLLOUT * (each in writers)
+            poll.register(each, wanted)
         ready = dict(poll.poll(None if timeout is None else _ms(timeout)))
 
-        def of(sockets: Sequence[Any]) -> list[Any]:
-            return [each for each in sockets if each.fileno() in ready]
+        def those(sockets: Sequence[Any], other: int) -> list[Any]:
+            """An error is told to both, as select.select does."""
+            return [each for each in sockets if ready.get(each.fileno(), 0) & ~other]
 
-        return of(readers), of(writers), []
+        return those(readers, select.POLLOUT), those(writers, select.POLLIN), []
 
     def _secured(self, plain: socket.socket, host: str) -> socket.socket:
         """Shake hands within the same limit of time; a refused socket is closed."""
