@@ -14,7 +14,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from kazoo.client import KazooClient
@@ -231,6 +231,33 @@ def test_being_told_to_stop_is_no_failure(way_out: type[BaseException]) -> None:
     with pytest.raises(way_out), zookeeper:
         raise way_out
     assert not zookeeper.directory.exists()
+
+
+class Impatient(ThreadPoolExecutor):
+    """A thread that has taken a task when Ctrl-C comes, and nobody has heard of it yet."""
+
+    def submit(self, *args: Any, **options: Any) -> Any:
+        super().submit(*args, **options)
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_a_server_is_in_the_hands_of_its_thread_leaves_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[subprocess.Popen[bytes]] = []
+
+    def make(*args: Any, **options: Any) -> subprocess.Popen[bytes]:
+        made.append(popen(*args, **options))
+        return made[-1]
+
+    popen = subprocess.Popen
+    monkeypatch.setattr("zkelect.testing.server.subprocess.Popen", make)
+    monkeypatch.setattr("zkelect.testing.local.ThreadPoolExecutor", Impatient)
+    ensemble = LocalEnsemble()
+    with pytest.raises(KeyboardInterrupt):
+        ensemble.start()
+    assert [process.returncode for process in made] == [-signal.SIGKILL]
+    assert not ensemble.directory.exists()
 
 
 def test_a_server_that_does_not_start_shows_its_log(capfd: pytest.CaptureFixture[str]) -> None:

@@ -210,6 +210,8 @@ class LocalEnsemble:
     def stop(self) -> None:
         """Kill the servers and delete their directory, unless :meth:`keep` was called."""
         self._opened.close()
+        for server in self.servers:
+            server.kill()  # one that Ctrl-C found in the hands of its thread is here only now
         if self._removal is not None:
             self._removal()
         self.servers = ()

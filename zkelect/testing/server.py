@@ -18,7 +18,7 @@ from zkelect.testing.configuration import JVM_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from concurrent.futures import Executor, Future
+    from concurrent.futures import Executor
     from pathlib import Path
 
     from zkelect.testing.distribution import Distribution
@@ -77,7 +77,7 @@ class LocalServer:
         self._directory = directory
         self._command = _command(distribution, directory, java_options)
         self._spawner = spawner
-        self._spawned: Future[subprocess.Popen[bytes]] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._paused = False
 
     def __repr__(self) -> str:
@@ -120,10 +120,10 @@ class LocalServer:
             raise Misuse(f"server {self.address} runs already, as process {self.pid}")
         self._paused = False
         try:
-            self._spawned = self._spawner.submit(self._spawn)
+            spawned = self._spawner.submit(self._spawn)
         except RuntimeError as error:
             raise Misuse(f"server {self.address}: its ensemble has been stopped") from error
-        self._spawned.result()
+        spawned.result()
 
     def start(self, *, timeout: float = 60.0) -> None:
         """Start the process and wait until it answers on its port.
@@ -176,16 +176,10 @@ class LocalServer:
 
     # --- within ---------------------------------------------------------------------------
 
-    @property
-    def _process(self) -> subprocess.Popen[bytes] | None:
-        """The latest process, also when Ctrl-C came while it was being made."""
-        if self._spawned is None or self._spawned.exception() is not None:
-            return None
-        return self._spawned.result()
-
-    def _spawn(self) -> subprocess.Popen[bytes]:
+    def _spawn(self) -> None:
+        """Make the process; keep it here, for Ctrl-C may take away whoever waits for it."""
         with self.log_path.open("ab") as log:
-            return subprocess.Popen(
+            self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", launcher.__file__, str(os.getpid()), *self._command],
                 cwd=self._directory,
                 stdin=subprocess.DEVNULL,
