@@ -102,8 +102,13 @@ class Thousand:
 
 @pytest.fixture
 def thousand(
-    ensemble: NamespaceEnsemble, stand: Callable[..., Candidate], path: str
+    ensemble: NamespaceEnsemble,
+    stand: Callable[..., Candidate],
+    path: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Thousand]:
+    """A few sessions for all of them, which users may not do: a session stands once on a path."""
+    monkeypatch.setattr("zkelect.session.places.Places.take", lambda *_: None)
     leader = stand("first", session_timeout=UNHURRIED)
     leader.lead()
     with ExitStack() as stack:
