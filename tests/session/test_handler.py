@@ -45,3 +45,21 @@ def test_waiting_tells_what_may_be_read_and_what_written() -> None:
         assert handler.select([ours], [ours], [], 0.0) == ([], [ours], [])
         theirs.send(b"\0")
         assert handler.select([ours, theirs], [ours], [], 0.0) == ([ours], [ours], [])
+
+
+def test_a_link_that_is_given_up_is_shut_so_that_kazoo_hears_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """kazoo would stay CONNECTED for 20 to 40 s on a dead link."""
+    ours, theirs = socket.socketpair()
+    monkeypatch.setattr(SequentialThreadingHandler, "create_connection", lambda *_, **__: ours)
+    handler = ObservedHandler(
+        clock=MachineClock(VirtualClock()), observer=Silent(), patience=5.0, tls=None
+    )
+    with ours, theirs:
+        ours.setblocking(False)
+        theirs.setblocking(False)
+        connection = handler.create_connection(("fake-1", 2181))
+        handler.shut()
+        assert connection.was_shut
+        assert connection.recv(1) == theirs.recv(1) == b""  # its end, on both sides, at once
