@@ -76,8 +76,9 @@ class Place:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def is_empty(self) -> bool:
-        return not list(self.path.iterdir()) and not self.processes()
+    def left(self) -> list[Path | int]:
+        """Files and processes: nothing may be."""
+        return [*self.path.rglob("*"), *self.processes()]
 
     def processes(self) -> list[int]:
         """Candidates and servers: each has the path of its files on its command line."""
@@ -134,7 +135,7 @@ def test_the_demo_does_what_it_says(servers: int, run: Callable[..., Run], place
     assert summary["hand_over_seconds"] > 0
     assert set(summary["fail_over_seconds"]) == {"frozen", "killed"}
     assert len(shown.all("servers_ready")[0]["pids"]) == servers
-    assert place.is_empty()
+    assert place.left() == []
 
 
 def test_the_stale_write_is_refused_at_the_store_with_both_tokens_named(
@@ -304,14 +305,14 @@ def test_ctrl_c_at_any_moment_leaves_nothing_behind(
     shown.until(moment)
     shown.process.send_signal(signal.SIGINT)
     status, err = shown.end()
-    assert place.is_empty()
+    assert place.left() == []
     assert status == 130
     assert err == "zkelect: SIGINT: the demo was stopped, and all that it had started\n"
 
 
 def test_ctrl_c_on_a_terminal_gives_it_back_as_it_was(place: Place) -> None:
     status, text = on_terminal(80, until=b"appends rows", type_in=b"\x03")
-    assert place.is_empty()
+    assert place.left() == []
     assert status == 130
     assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l"), "the cursor stays hidden"
     lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "\n", text).splitlines()
@@ -339,7 +340,7 @@ def test_a_reader_that_has_seen_enough_ends_the_demo(run: Callable[..., Run], pl
     assert shown.process.stdout is not None
     shown.process.stdout.close()
     assert shown.process.wait(WITHIN) == 1
-    assert place.is_empty()
+    assert place.left() == []
 
 
 def on_terminal(columns: int, *, until: bytes, type_in: bytes) -> tuple[int, str]:

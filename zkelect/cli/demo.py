@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -47,6 +48,8 @@ def run(
     :raises ServerNotFound: this machine has no ZooKeeper.
     :raises ServerFailed: it has one that does not start.
     """
+    with interruption.deferred():
+        tempfile.gettempdir()  # its first call makes a file there, to see whether it can
     origin = find_server().origin
     ensemble = LocalEnsemble(servers, tick_time=TICK_TIME)
     facts = {"servers": servers, "origin": origin}

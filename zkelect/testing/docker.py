@@ -6,7 +6,6 @@ import contextlib
 import os
 import shutil
 import sys
-import tempfile
 import time
 import weakref
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from zkelect.errors import InvalidArgument, Misuse
 from zkelect.testing.configuration import Settings
+from zkelect.testing.directories import unmade
 from zkelect.testing.docker_configuration import Plan
 from zkelect.testing.docker_errors import EngineNotFound, Removed
 from zkelect.testing.ensembles import find_leader
@@ -279,8 +279,9 @@ class DockerEnsemble:
     def _open(self) -> None:
         """Make directory and containers, and start the servers; ``stop`` undoes it."""
         open_containers = _import_containers()
-        self._directory = directory = Path(tempfile.mkdtemp(prefix="zkelect-docker-"))
+        self._directory = directory = unmade("zkelect-docker-")
         self._removal = removal = weakref.finalize(self, _remove, directory, os.getpid())
+        directory.mkdir(mode=0o700)
         self._opened.callback(removal)
         opened = open_containers(self._plan, directory, self._opened)
         self._network, self.servers = opened.network, opened.servers

@@ -6,7 +6,6 @@ import contextlib
 import os
 import shutil
 import sys
-import tempfile
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ import attrs
 
 from zkelect.errors import InvalidArgument, Misuse
 from zkelect.testing.configuration import LOG_CONFIGURATIONS, Ports, Settings
+from zkelect.testing.directories import unmade
 from zkelect.testing.distribution import find_server
 from zkelect.testing.ensembles import find_leader
 from zkelect.testing.ports import Port
@@ -230,8 +230,9 @@ class LocalEnsemble:
 
     def _open(self, distribution: Distribution) -> None:
         """Make directory, ports, thread and processes; ``stop`` undoes it in reverse."""
-        self._directory = directory = Path(tempfile.mkdtemp(prefix="zkelect-zookeeper-"))
+        self._directory = directory = unmade("zkelect-zookeeper-")
         self._removal = weakref.finalize(self, _remove, directory, os.getpid())
+        directory.mkdir(mode=0o700)
         sites = self._sites(self._size, self._opened)
         self.servers = tuple(
             LocalServer(
