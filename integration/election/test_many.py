@@ -96,7 +96,7 @@ class Crowd:
 
     def _asks(self) -> bool:
         with self.session.lock:
-            return self.session.gateway.under_way > 1
+            return self.session.gateway.under_way > 1 or self.session.gateway.waiting > 0
 
 
 def threads() -> list[str]:

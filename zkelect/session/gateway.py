@@ -213,6 +213,11 @@ class Gateway:
         """How many requests are; those that wait for their turn here are not."""
         return len(self._requests)
 
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for their turn here."""
+        return len(self._waiting)
+
     def silent_since(self) -> float | None:
         """Return since when the server owes us an answer, None if it owes none.
 
