@@ -136,7 +136,9 @@ def _hand_over(leader: zkelect.Session, heir: zkelect.Session, number: int) -> f
     with second.listen(notes):
         second.start()
         _await(second, zkelect.Phase.WAITING)
-        time.sleep(0.3)  # its watches are set, its lease is warm
+        second.candidates()  # asked behind what sets its watches, so they are set
+        while heir.now() >= heir.lease.deadline:  # cold
+            time.sleep(0.01)
         resigned = time.perf_counter()
         first.resign()
         assert notes.told.wait(_WITHIN)
