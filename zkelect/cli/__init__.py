@@ -7,6 +7,7 @@ name ``main`` of this package to that module.
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 
 __all__ = ["start"]
 
@@ -32,4 +33,7 @@ def start() -> None:
             file=sys.stderr,
         )
         raise SystemExit(_EX_USAGE) from missing
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a locale may not know every letter
     command()

@@ -1,132 +1,58 @@
-"""The ``zkelect`` command.
+"""The ``zkelect`` command: one group, whose commands are imported when they are called.
 
 Data go to standard output, everything else to standard error. Exit statuses are those of
-sysexits.h where it has one: 64 for wrong usage, 69 when there is no ZooKeeper to be had.
+sysexits.h where it has one (:mod:`zkelect.cli.exits`).
 """
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Final
+from importlib import import_module
+from typing import Any
 
 import click
-from rich import console
 
-from zkelect.cli.demo import run
-from zkelect.cli.demo_event import Screen
-from zkelect.cli.demo_json import JsonLines
-from zkelect.cli.demo_timeline import Timeline
-from zkelect.cli.installing import explain_missing, install_with_progress
-from zkelect.cli.signals import Interrupted, Interruption
-from zkelect.testing import InstallFailed, ServerFailed, ServerNotFound
+from zkelect.cli.commands import SECTIONS, find
+from zkelect.cli.failures import telling_failures
 
 __all__ = ["command"]
 
-_REST: Final = 3.0
-"""Seconds between two steps of the demo: time to read what the last one has shown."""
 
+class _Commands(click.Group):
+    """Commands by name, each in a module that is imported only for it: the help stays quick.
 
-class _Group(click.Group):
-    """A group whose exit status for wrong usage is that of sysexits.h, not click's 2."""
+    The exit status for wrong usage is that of sysexits.h, not click's 2.
+    """
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        with _telling_usage():
+        with telling_failures():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _telling_usage():
+        with telling_failures():
             return super().invoke(ctx)
 
+    def list_commands(self, _: click.Context) -> list[str]:
+        return [entry.name for section in SECTIONS.values() for entry in section]
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+    def get_command(self, _: click.Context, name: str) -> click.Command | None:
+        entry = find(name)
+        if entry is None:
+            return None
+        found = getattr(import_module(entry.module), entry.attribute)
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, section in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(entry.name, entry.help) for entry in section])
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="zkelect", message="%(prog)s %(version)s")
 def command() -> None:
-    """Leader election on Apache ZooKeeper: ordered, leased, fenced."""
+    """Leader election on Apache ZooKeeper: ordered, leased, fenced.
 
-
-@command.command()
-@click.option(
-    "--install",
-    is_flag=True,
-    help="Where no ZooKeeper is found, install it and Java with apt-get "
-    "(Debian or Ubuntu, as root; about 95 MB).",
-)
-@click.option(
-    "--servers",
-    type=click.Choice(["1", "3"]),
-    default="1",
-    show_default=True,
-    help="Number of ZooKeeper servers.",
-)
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print one JSON object per event, the last one a summary; without the pauses for reading.",
-)
-def demo(install: bool, servers: str, as_json: bool) -> None:
-    """Watch an election on a real ZooKeeper, for about half a minute.
-
-    Starts a private ZooKeeper on the loopback interface and three candidate processes. The
-    leader appends rows to a SQLite log that is guarded by a fence. Then the leader resigns,
-    the next one is frozen and woken too late, the one after that is killed.
-
-    At the end the log is read again: acknowledged rows that are missing, and rows that a
-    stale leader got through, are counted. Both must be 0.
-
-    \b
-    Exit status:
-      0    all was as promised
-      1    it was not; the logs are kept, and it says where
-      69   no ZooKeeper server was found, or it did not start
-      130  interrupted; nothing is left running
-    """  # noqa: D301 - click looks for the character itself, to leave the lines as they are
-    with Interruption() as interruption, _telling_failures():
-        if install:
-            install_with_progress(console.Console(stderr=True))
-        report = run(
-            _screen(as_json),
-            servers=int(servers),
-            rest=0.0 if as_json else _REST,
-            interruption=interruption,
-        )
-    if as_json:
-        for problem in report.problems:
-            _tell(problem)
-    sys.exit(1 if report.problems else 0)
-
-
-def _screen(as_json: bool) -> Screen:
-    return JsonLines(sys.stdout) if as_json else Timeline(console.Console(highlight=False))
-
-
-@contextmanager
-def _telling_failures() -> Iterator[None]:
-    """Say what went wrong, and end with the exit status for it."""
-    try:
-        yield
-    except ServerNotFound as missing:
-        _tell(explain_missing(missing))
-        sys.exit(os.EX_UNAVAILABLE)
-    except (ServerFailed, InstallFailed) as failure:
-        _tell(str(failure))
-        sys.exit(os.EX_UNAVAILABLE)
-    except Interrupted as interrupted:
-        _tell(f"{interrupted.signal.name}: the demo was stopped, and all that it had started")
-        raise
-
-
-@contextmanager
-def _telling_usage() -> Iterator[None]:
-    try:
-        yield
-    except click.UsageError as wrong:
-        wrong.show()
-        raise click.exceptions.Exit(os.EX_USAGE) from wrong
-
-
-def _tell(text: str) -> None:
-    click.echo(f"zkelect: {text}", err=True)
+    Where ZooKeeper is, is told by -H/--hosts of each command, by ZKELECT_HOSTS, or by a
+    configuration file; credentials by the file alone.
+    """

@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import Final
 
 import zkelect
-from zkelect.cli.demo_stage import DemoFailed, Reign, Stage
-from zkelect.cli.demo_watchers import watchers
+from zkelect.cli.demo.stage import DemoFailed, Reign, Stage
+from zkelect.cli.demo.watchers import watchers
 from zkelect.session.clock import SystemClock
 
 __all__ = ["Play"]

@@ -1,4 +1,4 @@
-"""One candidate of the demo, a process of its own: ``demo_candidate HOSTS NAME LOG``.
+"""One candidate of the demo, a process of its own: ``candidate HOSTS NAME LOG``.
 
 Standard input brings orders, one word a line; standard output takes events, one JSON object
 a line. While it leads it appends a row to the log every fifth of a second.
@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import zkelect
-from zkelect.cli.demo_event import Event
-from zkelect.cli.demo_log import DOMAIN, append, open_log
+from zkelect.cli.demo.event import Event
+from zkelect.cli.demo.log import DOMAIN, append, open_log
 from zkelect.session.clock import SystemClock
 from zkelect.stores import SqliteFence
 from zkelect.token import Token

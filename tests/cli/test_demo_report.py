@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from zkelect.cli.demo_event import Event
-from zkelect.cli.demo_log import DOMAIN, Row, append, open_log, read
-from zkelect.cli.demo_report import Report, audit
+from zkelect.cli.demo.event import Event
+from zkelect.cli.demo.log import DOMAIN, Row, append, open_log, read
+from zkelect.cli.demo.report import Report, audit
 from zkelect.errors import Fenced
 from zkelect.stores import SqliteFence
 from zkelect.token import Token

@@ -10,8 +10,9 @@ import attrs
 import pytest
 from click.testing import CliRunner, Result
 
-from zkelect.cli import installing, main
-from zkelect.cli.demo_report import Report, audit
+from zkelect.cli import main
+from zkelect.cli.demo import command, installing
+from zkelect.cli.demo.report import Report, audit
 from zkelect.cli.signals import Interrupted, Interruption
 from zkelect.testing import Distribution, InstallFailed, ServerFailed, ServerNotFound
 
@@ -32,7 +33,7 @@ def invoke(*arguments: str) -> Result:
 @pytest.fixture
 def running(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., Report]], None]:
     """Run this in place of the demo."""
-    return lambda run: monkeypatch.setattr(main, "run", run)
+    return lambda run: monkeypatch.setattr(command, "run", run)
 
 
 def found(*problems: str) -> Report:
@@ -47,13 +48,6 @@ def fail(error: BaseException) -> Callable[..., Report]:
 
 
 # --- what it offers -----------------------------------------------------------------------
-
-
-def test_only_what_is_finished_is_in_the_help() -> None:
-    result = invoke("--help")
-    assert result.exit_code == 0
-    _, _, commands = result.stdout.partition("Commands:\n")
-    assert [line.split()[0] for line in commands.splitlines()] == ["demo"]
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import attrs
 
-from zkelect.cli.demo_event import Event
-from zkelect.cli.demo_log import Row
+from zkelect.cli.demo.event import Event
+from zkelect.cli.demo.log import Row
 from zkelect.token import Token
 
 __all__ = ["Report", "Term", "audit"]

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Final
 
 import zkelect
-from zkelect.cli.demo_acts import Play
-from zkelect.cli.demo_candidate import ELECTION, SESSION_TIMEOUT, TICK_TIME
-from zkelect.cli.demo_event import Event, Screen
-from zkelect.cli.demo_log import DOMAIN, read
-from zkelect.cli.demo_processes import PROGRAM, Candidates
-from zkelect.cli.demo_report import Report, audit
-from zkelect.cli.demo_stage import DemoFailed, Stage
+from zkelect.cli.demo.acts import Play
+from zkelect.cli.demo.candidate import ELECTION, SESSION_TIMEOUT, TICK_TIME
+from zkelect.cli.demo.event import Event, Screen
+from zkelect.cli.demo.log import DOMAIN, read
+from zkelect.cli.demo.processes import PROGRAM, Candidates
+from zkelect.cli.demo.report import Report, audit
+from zkelect.cli.demo.stage import DemoFailed, Stage
 from zkelect.cli.signals import Interruption
 from zkelect.session.clock import SystemClock
 from zkelect.stores import SqliteFence

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
-from zkelect.cli import demo, main
+from zkelect.cli import main
+from zkelect.cli.demo import command as demo
 from zkelect.token import Token
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ def candidate(tmp_path: Path, fence: str) -> list[str]:
     program.write_text(
         "import sys\n"
         "from contextlib import contextmanager\n"
-        "from zkelect.cli.demo_candidate import main\n"
+        "from zkelect.cli.demo.candidate import main\n"
         "from zkelect.stores import SqliteFence, fence\n"
         f"{textwrap.dedent(fence)}"
         "main(sys.argv[1:], Broken)\n",

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from zkelect.cli.demo_candidate import SESSION_TIMEOUT
-from zkelect.cli.demo_event import Event
+from zkelect.cli.demo.candidate import SESSION_TIMEOUT
+from zkelect.cli.demo.event import Event
 from zkelect.token import Token
 
 __all__ = ["ACTS", "figures", "say", "say_duration", "shorten"]

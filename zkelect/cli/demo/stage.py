@@ -8,8 +8,8 @@ from typing import Any, Final, Protocol
 
 import attrs
 
-from zkelect.cli.demo_event import Event, Screen
-from zkelect.cli.demo_processes import Candidates
+from zkelect.cli.demo.event import Event, Screen
+from zkelect.cli.demo.processes import Candidates
 from zkelect.cli.signals import Interruption
 from zkelect.session.clock import SystemClock
 from zkelect.token import Token

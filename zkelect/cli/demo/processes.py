@@ -14,13 +14,13 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final, Self
 
-from zkelect.cli.demo_event import Event
+from zkelect.cli.demo.event import Event
 from zkelect.session.clock import SystemClock
 from zkelect.testing import launcher
 
 __all__ = ["PROGRAM", "CandidateProcess", "Candidates"]
 
-PROGRAM: Final = ("-m", "zkelect.cli.demo_candidate")
+PROGRAM: Final = ("-m", "zkelect.cli.demo.candidate")
 """What Python runs as a candidate."""
 
 _now: Final = SystemClock().boottime

@@ -6,8 +6,8 @@ from typing import Final
 
 from rich.text import Text
 
-from zkelect.cli.demo_event import Event
-from zkelect.cli.demo_sentences import shorten
+from zkelect.cli.demo.event import Event
+from zkelect.cli.demo.sentences import shorten
 from zkelect.session.clock import SystemClock
 
 __all__ = ["Board"]

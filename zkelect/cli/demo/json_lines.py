@@ -6,7 +6,7 @@ import json
 import os
 from typing import Final, TextIO
 
-from zkelect.cli.demo_event import Event
+from zkelect.cli.demo.event import Event
 
 __all__ = ["JsonLines"]
 

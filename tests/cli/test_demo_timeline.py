@@ -10,12 +10,12 @@ from typing import Any, Final
 import pytest
 from rich.console import Console
 
-from zkelect.cli.demo_board import Board
-from zkelect.cli.demo_event import Event
-from zkelect.cli.demo_json import JsonLines
-from zkelect.cli.demo_sentences import say, say_duration, shorten
-from zkelect.cli.demo_timeline import Timeline
-from zkelect.cli.demo_watchers import parse_watches
+from zkelect.cli.demo.board import Board
+from zkelect.cli.demo.event import Event
+from zkelect.cli.demo.json_lines import JsonLines
+from zkelect.cli.demo.sentences import say, say_duration, shorten
+from zkelect.cli.demo.timeline import Timeline
+from zkelect.cli.demo.watchers import parse_watches
 from zkelect.token import Token
 
 LATE: Final = 99.94
@@ -196,7 +196,7 @@ def test_the_account_of_a_run_that_never_began_has_no_figures_to_show() -> None:
 
 def test_every_sentence_is_told_somewhere_in_the_story() -> None:
     """So that the widths above are those of all sentences."""
-    from zkelect.cli.demo_sentences import _SENTENCES
+    from zkelect.cli.demo.sentences import _SENTENCES
 
     assert set(_SENTENCES) == {event.kind for event in STORY} & set(_SENTENCES)
 

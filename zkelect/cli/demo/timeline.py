@@ -9,9 +9,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from zkelect.cli.demo_board import Board
-from zkelect.cli.demo_event import Event
-from zkelect.cli.demo_sentences import ACTS, figures, say, shorten
+from zkelect.cli.demo.board import Board
+from zkelect.cli.demo.event import Event
+from zkelect.cli.demo.sentences import ACTS, figures, say, shorten
 
 __all__ = ["Timeline"]
 

@@ -16,10 +16,10 @@ import attrs
 import pytest
 
 import zkelect
-from zkelect.cli import demo_stage
-from zkelect.cli.demo_event import Event
-from zkelect.cli.demo_processes import Candidates
-from zkelect.cli.demo_stage import DemoFailed, Stage
+from zkelect.cli.demo import stage as demo_stage
+from zkelect.cli.demo.event import Event
+from zkelect.cli.demo.processes import Candidates
+from zkelect.cli.demo.stage import DemoFailed, Stage
 from zkelect.cli.signals import Interrupted, Interruption
 from zkelect.token import Token
 
@@ -171,7 +171,7 @@ def test_candidates_die_with_the_demo_however_it_dies(tmp_path: Path) -> None:
     program.write_text('print(\'{"event": "hello", "at": 0}\', flush=True); input()', "utf-8")
     parent = f"""
         import pathlib
-        from zkelect.cli.demo_processes import Candidates
+        from zkelect.cli.demo.processes import Candidates
         log = pathlib.Path({str(tmp_path)!r}) / "log"
         candidates = Candidates(["a"], program=[{str(program)!r}], hosts="", log=log)
         candidates.hear(30)

@@ -1,0 +1,1 @@
+"""``zkelect demo``: an election on a real ZooKeeper, shown and counted."""

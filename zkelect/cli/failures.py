@@ -1,0 +1,44 @@
+"""How a command fails: one message on standard error, one exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import click
+
+from zkelect.cli.escaping import printable
+from zkelect.cli.exits import USAGE, exit_status
+from zkelect.errors import ZkelectError
+
+__all__ = ["tell", "telling_failures"]
+
+_INTERRUPTED: Final = 130  # 128 + SIGINT, as shells have it
+
+
+def tell(text: str) -> None:
+    """Say something to people: on standard error, whatever it is made of."""
+    lines = (printable(line) for line in text.split("\n"))
+    click.echo("zkelect: " + "\n".join(lines), err=True)
+
+
+@contextmanager
+def telling_failures() -> Iterator[None]:
+    """Turn what a command raises into a message and an exit status.
+
+    :raises click.exceptions.Exit: with the status.
+    """
+    try:
+        yield
+    except click.UsageError as wrong:
+        wrong.show()
+        raise click.exceptions.Exit(USAGE) from wrong
+    except click.ClickException as error:
+        tell(error.format_message())
+        raise click.exceptions.Exit(error.exit_code) from error
+    except ZkelectError as error:
+        tell(str(error))
+        raise click.exceptions.Exit(exit_status(error)) from error
+    except KeyboardInterrupt as interrupted:
+        raise click.exceptions.Exit(_INTERRUPTED) from interrupted
