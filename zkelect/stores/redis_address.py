@@ -69,6 +69,11 @@ def _check_url(url: str) -> None:
 
 
 def _redacted(url: str) -> str:
+    """Return what of a URL may be shown; of an ambiguous one nothing but its scheme.
+
+    A ``?`` may stand in a password that should have been quoted, an ``@`` in one of the query.
+    """
     scheme, separator, rest = url.partition("://")
-    where = rest.partition("?")[0].rpartition("@")[2]
+    before, _, query = rest.partition("?")
+    where = "..." if "@" in query else before.rpartition("@")[2]
     return f"{scheme}{separator}{where}" if separator else where
