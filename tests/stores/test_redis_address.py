@@ -73,7 +73,7 @@ def test_a_refusal_does_not_tell_the_password(fence: type[Any], url: str) -> Non
     "url", ["redis://user:secret?secret@host:1/0", "redis://host:port/0?password=a@secret"]
 )
 def test_a_url_that_can_be_read_in_two_ways_is_not_shown(url: str) -> None:
-    with pytest.raises(zkelect.InvalidArgument) as caught:
+    with pytest.raises(InvalidArgument) as caught:
         RedisFence(url, domain="billing")
     assert caught.value.value == "redis://..."
 
