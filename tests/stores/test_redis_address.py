@@ -72,12 +72,13 @@ def test_a_refusal_does_not_tell_the_password(fence: type[Any], url: str) -> Non
 @pytest.mark.parametrize(
     "url", ["redis://user:secret?secret@host:1/0", "redis://host:port/0?password=a@secret"]
 )
-def test_a_url_that_can_be_read_in_two_ways_is_not_shown(url: str) -> None:
+def test_a_url_that_can_be_read_in_two_ways_is_not_shown(fence: type[Any], url: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
-        RedisFence(url, domain="billing")
+        fence(url, domain="d")
     assert caught.value.value == "redis://..."
 
 
+@every_fence
 @pytest.mark.parametrize(
     "url",
     [
