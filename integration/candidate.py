@@ -11,10 +11,12 @@ input::
     write-late TEXT  check, go on checking until refused, then write with that first token
     fork HOW         fork, "plainly", by "multiprocessing", or "locked": while another thread
                      holds the session's lock; the child tells what it finds
+    hold             hold the session's lock until the next line
+    resign           resign; it stands again
     close            close the session, from here
     exit             leave the usual way, with all that runs at exit
 
-With --stuck the callback ``elected`` never returns.
+With --stuck the callback ``elected`` never returns. With --serve its page is served.
 """
 
 from __future__ import annotations
@@ -56,6 +58,7 @@ class Candidate:
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._stuck = arguments.stuck
+        self._serve = arguments.serve
         self._lead = threading.Event()
         self._leadership: zkelect.Leadership | None = None
         self._session = zkelect.connect(
@@ -69,7 +72,7 @@ class Candidate:
         )
 
     def stand(self) -> None:
-        with self._election.listen(self):
+        with self._election.listen(self), self._served():
             self._election.start()
             tell("standing")
             self._obey()
@@ -87,6 +90,15 @@ class Candidate:
 
     def deposed(self, leadership: zkelect.Leadership) -> None:
         tell("deposed", token=str(leadership.token), reason=leadership.reason)
+
+    @contextlib.contextmanager
+    def _served(self) -> Iterator[None]:
+        if self._serve is None:
+            yield
+            return
+        with zkelect.server.serve(self._serve, self._election) as listener:
+            tell("served", port=listener.port)
+            yield
 
     # --- words ---------------------------------------------------------------------------------
 
@@ -155,6 +167,14 @@ class Candidate:
         for name, call in calls.items():
             tell("child-call", call=name, **_outcome(call))
 
+    def _hold(self, _: str) -> None:
+        with self._session.lock:
+            tell("hold")
+            sys.stdin.readline()
+
+    def _resign(self, _: str) -> None:
+        tell("resign", **_outcome(self._election.resign))
+
     def _close(self, _: str) -> None:
         tell("close", **_outcome(self._session.close))
 
@@ -181,6 +201,8 @@ WORDS: dict[str, Callable[[Candidate, str], None]] = {
     "write": Candidate._write,
     "write-late": Candidate._write_late,
     "fork": Candidate._fork,
+    "hold": Candidate._hold,
+    "resign": Candidate._resign,
     "close": Candidate._close,
 }
 
@@ -254,6 +276,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--tick-time", type=float, required=True)
     parser.add_argument("--fence")
     parser.add_argument("--stuck", action="store_true")
+    parser.add_argument("--serve")
     return parser.parse_args()
 
 

@@ -109,7 +109,7 @@ class Operator:
     def terms(self, path: str) -> list[dict[str, Any]]:
         """Return the terms that have ended."""
         history: list[dict[str, Any]] = self._read(f"{path}.zkelect/history") or []
-        return history
+        return [row for row in history if "token" in row]
 
     def _read(self, znode: str) -> Any:
         try:

@@ -22,6 +22,7 @@ from theatre import Candidate, Ensemble, node_of, short, spell
 
 from zkelect.core import events as ev
 from zkelect.core.events import Effect, Event, Reason
+from zkelect.core.eviction import Eviction
 from zkelect.core.pause import Pause
 from zkelect.core.record import Record
 from zkelect.core.state import Phase, State
@@ -185,6 +186,14 @@ class Stage:
         assert record is not None
         self._write_record(attrs.evolve(record, paused=pause))
 
+    def _ask_to_go(self, name: str) -> None:
+        """Into the record, and wake the candidate, in one commit."""
+        record = self.ensemble.tree.record
+        assert record is not None
+        asked = (*record.evictions, Eviction(id="1", node=node_of(name)))
+        self._write_record(attrs.evolve(record, evictions=asked))
+        self._touch(name)
+
     def _write_record(self, record: Record) -> None:
         """The watch tells who may lead next, probes tell the others whose lease is warm."""
         self.ensemble.commit(record=record)
@@ -251,6 +260,7 @@ _PHRASES: Final[dict[str, Callable[..., object]]] = {
     r"somebody touches (\w+#[0-9]+)": lambda stage, _, name: stage._touch(name),
     "somebody raises the generation": lambda stage, _: stage._change_record(),
     "somebody pauses the election": lambda stage, _: stage._pause(Pause(by="K")),
+    r"somebody asks (\w+#[0-9]+) to go": lambda stage, _, name: stage._ask_to_go(name),
     "somebody resumes the election": lambda stage, _: stage._pause(None),
     "the next number is ([0-9]+)": lambda stage, _, number: stage.ensemble.commit(
         counter=int(number)

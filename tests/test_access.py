@@ -12,7 +12,15 @@ from kazoo.client import KazooClient
 from kazoo.security import ACL, CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, Id
 
 from zkelect.errors import InvalidArgument
-from zkelect.session.access import Digest, Sasl, Tls, client_options, parse_acl, tls_context
+from zkelect.session.access import (
+    Digest,
+    Sasl,
+    Tls,
+    client_options,
+    format_entry,
+    parse_acl,
+    tls_context,
+)
 
 DIGEST = Digest(user="alice", password="s3cret")
 FIND_SPEC = "zkelect.session.access.find_spec"
@@ -154,6 +162,19 @@ def test_by_default_all_is_the_creators_when_there_is_one() -> None:
 )
 def test_an_entry_reads_as_zkcli_writes_it(entry: str, acl: ACL) -> None:
     assert parse_acl([entry], None) == [acl]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["world:anyone:cdrwa", "sasl:alice:r", "digest:bob:x=:cw", "ip:10.0.0.0/8:", "x509:CN=a:a"],
+)
+def test_an_entry_is_shown_as_it_is_read(entry: str) -> None:
+    scheme, _, rest = entry.partition(":")
+    identity, _, letters = rest.rpartition(":")
+    bits = sum(2 ** "rwcda".index(letter) for letter in letters)
+    assert format_entry(ACL(bits, Id(scheme, identity))) == entry
+    if letters:
+        assert parse_acl([entry], None) == [ACL(bits, Id(scheme, identity))]
 
 
 def test_entries_keep_their_order() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 import zkelect
-from zkelect import stores, testing
+from zkelect import server, stores, testing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ PROGRAMS: Final = Path(__file__).parent / "typing" / "api.py"
 TREE: Final = ast.parse(PROGRAMS.read_text("utf-8"))
 FACES: Final = (zkelect.Election, zkelect.AsyncElection)
 USED: Final = (*FACES, zkelect.ElectionGroup)
-MODULES: Final = {"zkelect": zkelect, "stores": stores, "testing": testing}
+MODULES: Final = {"zkelect": zkelect, "server": server, "stores": stores, "testing": testing}
 
 
 # --- the programs of a user ----------------------------------------------------------------------

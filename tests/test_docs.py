@@ -58,7 +58,7 @@ def test_named_files_exist(page: Path) -> None:
 
 
 def files() -> list[Path]:
-    folders = ("zkelect", "tests", "integration", "docs")
+    folders = ("zkelect", "recipes", "tests", "integration", "docs")
     return [ROOT / "setup.cfg", *(path for name in folders for path in (ROOT / name).rglob("*.*"))]
 
 
@@ -70,7 +70,7 @@ def matches(name: str, path: str) -> bool:
 def test_examples_are_python_and_use_public_names(page: Path) -> None:
     for example in blocks(page, "python"):
         compile(example, page.name, "exec")
-        used = re.findall(r"\bzkelect\.(?!session)(\w+)", example)
+        used = re.findall(r"\bzkelect\.(?!session|recipes)(\w+)", example)
         assert not [name for name in used if name not in zkelect.__all__]
         assert not [
             name

@@ -58,7 +58,6 @@ def test_h75_what_people_write_is_understood(text: str, canonical: str) -> None:
         "::1:2181",
         "[::1",
         "[nonsense]:2181",
-        "user@zk1",
         "zk1 zk2",
         "zk1;zk2",
         "zk1?retries=3",
@@ -72,6 +71,8 @@ def test_h75_what_people_write_is_understood(text: str, canonical: str) -> None:
         "zk1/./app",
         "zk1/app /deep",
         "zk1/app\x00",
+        "zk1/ap\u200bp",
+        "zk1/gro\u0308\u00dfe",
         "[::1]2181",
         "[::1]2181:1",
         "zk1..example",
@@ -88,6 +89,33 @@ def test_h75_what_cannot_be_meant_is_refused_with_the_right_form(text: str) -> N
 def test_h75_a_chroot_for_each_host_is_refused_in_so_many_words() -> None:
     with pytest.raises(InvalidArgument, match="one chroot for all, behind the last server"):
         parse("zk1/app,zk2/app")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ops:s3cret@zk1:2181",
+        "zk://ops:s3cret@zk1,zk2/app",
+        "zk1,ops:s3cret@zk2",
+        "ops:s3c@ret@zk1",
+        "ops:s3cret/x@zk1",
+        "s3cret@zk1",
+        "digest:ops:s3cret@zk1",
+        "[s3cret@zk1]",
+    ],
+)
+def test_credentials_in_the_hosts_are_refused_and_never_shown(text: str) -> None:
+    with pytest.raises(InvalidArgument, match="no user and no password here") as refusal:
+        parse(text)
+    error: BaseException | None = refusal.value
+    assert "@" in str(error)
+    while error is not None:
+        assert "s3c" not in f"{error!r} {error} {vars(error)}"
+        error = error.__cause__ or error.__context__
+
+
+def test_an_at_sign_in_the_chroot_is_part_of_a_name() -> None:
+    assert parse("zk1/app@prod").chroot == "/app@prod"
 
 
 @pytest.mark.parametrize("hosts", [None, 7, b"zk1", ["zk1"]], ids=repr)

@@ -19,6 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SESSION = ROOT / "zkelect" / "session"
 MODULES = sorted((*(ROOT / "zkelect").rglob("*.py"), *(ROOT / "recipes").rglob("*.py")))
 LONGEST_MODULE = 300
+DOCUMENTED = {"_exit", "_replace"}
+"""Of os and of a named tuple: public in spite of their names."""
 
 every_module = pytest.mark.parametrize(
     "module", MODULES, ids=[str(module.relative_to(ROOT)) for module in MODULES]
@@ -129,7 +131,7 @@ def test_a_private_name_is_used_only_where_it_is_made(module: Path) -> None:
     foreign = [
         f"{module.name}:{attribute.lineno}: {ast.unparse(attribute)}"
         for attribute in private_attributes(tree)
-        if attribute.attr not in names
+        if attribute.attr not in names | DOCUMENTED
         or (module.is_relative_to(SESSION) and not is_own(attribute, classes))
     ]
     assert not foreign
@@ -164,7 +166,7 @@ def test_no_heir_of_a_kazoo_class_hides_one_of_its_private_names() -> None:
 
 def public_objects() -> Iterator[tuple[str, object]]:
     """What a user may call: the names in __all__ of the packages, and their public methods."""
-    for package in ("zkelect", "zkelect.stores", "zkelect.testing"):
+    for package in ("zkelect", "zkelect.server", "zkelect.stores", "zkelect.testing"):
         module = importlib.import_module(package)
         for name in module.__all__:
             public = getattr(module, name)

@@ -16,6 +16,7 @@ from theatre import PATH, RECORD, node_of, passing, spell
 
 from zkelect.core import events as ev
 from zkelect.core.events import Event, Reason, Stamp
+from zkelect.core.eviction import Eviction
 from zkelect.core.handover import HandoverState
 from zkelect.core.machine import TABLE, Machine, step
 from zkelect.core.pause import Pause
@@ -31,6 +32,7 @@ NOW: Final = Stamp(session_id=OURS, attempt=3)
 EARLIER: Final = Stamp(session_id=OURS, attempt=2)
 RENEWED: Final = Record(uuid=RECORD.uuid, generation=2)
 PAUSED: Final = evolve(RECORD, paused=Pause(by="K"))
+EVICTING: Final = evolve(RECORD, evictions=(Eviction(id="1", node=node_of("B#2"), by="K"),))
 FAILED: Final = RequestFailed(PATH, "get", "it went wrong")
 
 
@@ -135,6 +137,7 @@ SPELT: Final[dict[str, Event]] = {
     "Rolled A#1 B#2, number exhausted": rolled("A#1", "B#2", "K#2147483647"),
     "Rolled A#1 B#2, no record": rolled("A#1", "B#2", record=None),
     "Rolled B#2, paused": rolled("B#2", record=PAUSED),
+    "Rolled B#2, evicted": rolled("B#2", record=EVICTING),
     "Rolled A#1 B#2, another record": rolled("A#1", "B#2", record=RENEWED),
     "Watched B#2": watched("B#2", OURS),
     "Watched B#2, owned by another session": watched("B#2", THEIRS),
@@ -156,6 +159,7 @@ SPELT: Final[dict[str, Event]] = {
     "Recorded, the same": recorded(evolve(RECORD, version=9), leased=True),
     "Recorded, the same, no lease": recorded(RECORD),
     "Recorded, paused": recorded(PAUSED, leased=True),
+    "Recorded, evicted": recorded(EVICTING, leased=True),
     "Recorded, another": recorded(RENEWED),
     "Recorded, none": recorded(None),
     "Recorded, overtaken": recorded(RENEWED, look=-1),
@@ -342,6 +346,17 @@ Rolled B#2, paused
     waiting    waiting
     cancelled  leaving     Delete B#2
     unsure     leaving     Delete B#2
+Rolled B#2, evicted
+    joining    joining     Watch B#2
+    created    joining     Delete B#2, Create, ReadRoll
+    recovering joining     Watch B#2
+    sifting    joining     Watch B#2
+    first      joining     Delete B#2, Create, ReadRoll
+    waiting    joining     Delete B#2, Create, ReadRoll
+    preparing  leaving     Void (evicted), StartGrace
+    leading    leaving     Void (evicted), StartGrace
+    cancelled  leaving     Delete B#2
+    unsure     leaving     Delete B#2
 Rolled B#2 B#5
     joining    joining     Watch B#2, Watch B#5
     created    preparing   Watch B#2, Delete B#5, Grant B#2 with token 20
@@ -405,8 +420,8 @@ Watched B#2, owned by another session
     leading    leaving     Void (evicted), StartGrace
 Watched B#2, touched
     sifting    joining     ReadRoll
-    preparing  preparing   ReadHandover
-    leading    leading     ReadHandover
+    preparing  preparing   ReadHandover, ReadRecord
+    leading    leading     ReadHandover, ReadRecord
 Watched A#1
 Watched A#1, touched
     waiting    waiting     ReadHandover
@@ -462,6 +477,11 @@ Recorded, paused
     preparing  preparing
     leading    leading
 Recorded, overtaken
+Recorded, evicted
+    first      joining     Delete B#2, Create, ReadRoll
+    waiting    joining     Delete B#2, Create, ReadRoll
+    preparing  leaving     Void (evicted), StartGrace
+    leading    leaving     Void (evicted), StartGrace
 Recorded, another
     first      joining     Delete B#2, Create, ReadRoll
     waiting    joining     Delete B#2, Create, ReadRoll
@@ -685,6 +705,21 @@ def test_who_may_lead_next_reads_the_record_once_more_and_watches_it(
     after, effects = step(third, event)
     assert (after.looking, ", ".join(map(spell, effects))) == (True, asked)
     assert not evolve(third, looking=False).next
+
+
+@pytest.mark.parametrize("event", ["Recorded, evicted", "Rolled B#2, evicted"])
+def test_who_is_asked_to_go_waits_for_its_body_before_its_znode_goes(event: str) -> None:
+    after, _ = step(LEADING, SPELT[event])
+    assert (after.node, after.term) == (LEADING.node, NOW)
+    _, (withdrawal,) = step(after, SPELT["Returned"])
+    assert withdrawal == ev.Withdraw(stamp=NOW, node=node_of("B#2"), reason=Reason.EVICTED)
+
+
+@pytest.mark.parametrize("scene", ["first", "waiting", "preparing", "leading"])
+def test_that_somebody_else_is_asked_to_go_changes_nothing(scene: str) -> None:
+    other = evolve(EVICTING, evictions=(Eviction(id="1", node=node_of("B#3")),))
+    told, known = (step(SCENES[scene], recorded(record)) for record in (other, RECORD))
+    assert told == (evolve(known[0], record=other), known[1])
 
 
 def test_the_roll_of_a_paused_election_keeps_who_is_first() -> None:

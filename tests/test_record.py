@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import reduce
 from typing import Any
 
 import pytest
@@ -11,29 +10,23 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zkelect.core.paths import NAME_LIMIT
+from zkelect.core.eviction import Eviction
 from zkelect.core.pause import Pause
 from zkelect.core.record import (
-    HISTORY_LENGTH,
-    HISTORY_SIZE,
     Record,
     Term,
     TermPhase,
     adopted,
-    decode_history,
     decode_record,
     decode_term,
     encode_record,
     encode_term,
-    extend_history,
     record_path,
 )
 from zkelect.token import Token
 
 UUID = "0123456789abcdef0123456789abcdef"
 PAUSE = Pause(by="ada@host-a", why="the disk is being changed", since=1764500000.0)
-JUTE_MAXBUFFER = 0xFFFFF
-"""The most bytes a server takes in one request, unless configured (jute.maxbuffer)."""
 
 
 def token(czxid: int) -> Token:
@@ -55,6 +48,10 @@ terms = st.builds(
     count=st.integers(1, 2**63),
     ended=st.none() | st.floats(0, 1e11),
     reason=st.none() | st.text(),
+    longest_lease=st.none() | st.floats(0, 1e5),
+)
+evictions = st.builds(
+    Eviction, id=st.text(), node=st.text(), by=st.text(), why=st.text(), since=st.floats(0, 1e11)
 )
 pauses = st.builds(
     Pause, by=st.text(), why=st.text(), since=st.integers(0, 2**32) | st.floats(0, 2.0**32)
@@ -80,12 +77,19 @@ garbage = [
     uuid=st.text("0123456789abcdef", min_size=32, max_size=32),
     generation=st.integers(0, 2**32 - 1),
     paused=st.none() | pauses,
+    evicted=st.lists(evictions, max_size=3).map(tuple),
     version=st.integers(0, 2**31 - 1),
 )
 def test_a_record_reads_back_as_it_was(
-    uuid: str, generation: int, paused: Pause | None, version: int
+    uuid: str,
+    generation: int,
+    paused: Pause | None,
+    evicted: tuple[Eviction, ...],
+    version: int,
 ) -> None:
-    record = Record(uuid=uuid, generation=generation, paused=paused, version=version)
+    record = Record(
+        uuid=uuid, generation=generation, paused=paused, evictions=evicted, version=version
+    )
     read = decode_record(encode_record(record), version)
     assert read == record
     assert read is not None
@@ -185,12 +189,58 @@ def test_a_pause_says_by_whom_since_when_and_why() -> None:
     assert str(evolve(PAUSE, why="")) == told
 
 
+# --- who is asked to go ----------------------------------------------------------------------
+
+
+def test_an_eviction_does_not_begin_another_history_and_is_kept_by_adopt() -> None:
+    record = Record(uuid=UUID, evictions=(Eviction(id="1", node="n", by="ada"),))
+    assert record.is_same_history(Record(uuid=UUID))
+    adopting = adopted(record, [token(9)], zxid=5)
+    assert adopting is not None
+    assert adopting.evictions == record.evictions
+
+
+def test_it_concerns_its_own_znode_alone() -> None:
+    record = Record(uuid=UUID, evictions=(Eviction(id="1", node="n"), Eviction(id="2", node="m")))
+    assert record.evicts("n")
+    assert record.evicts("m")
+    assert not record.evicts("n2")
+    assert not Record(uuid=UUID).evicts("n")
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ("null", ()),
+        ("true", ()),
+        ('"n"', ()),
+        ('{"id":"1","node":"n"}', ()),
+        ("[]", ()),
+        ('[null,7,[],"n",{},{"id":"1"},{"node":"n"},{"id":1,"node":"n"},{"id":"1","node":[]}]', ()),
+        ('[{"id":"1","node":"n"}]', (Eviction(id="1", node="n"),)),
+        ('[7,{"id":"1","node":"n","by":5,"why":{},"since":"x"}]', (Eviction(id="1", node="n"),)),
+        ('[{"id":"1","node":"n","since":NaN}]', (Eviction(id="1", node="n"),)),
+        ('[{"id":"1","node":"n","since":1e300,"more":[]}]', (Eviction(id="1", node="n"),)),
+        ('[{"id":"1","node":"n","since":-5}]', (Eviction(id="1", node="n"),)),
+        (
+            '[{"id":"1","node":"n","by":"ada","why":"w","since":5}]',
+            (Eviction(id="1", node="n", by="ada", why="w", since=5),),
+        ),
+    ],
+)
+def test_whatever_somebody_writes_there_by_hand(written: str, found: tuple[Eviction, ...]) -> None:
+    data = f'{{"uuid":"{UUID}","generation":1,"paused":null,"evictions":{written}}}'.encode()
+    assert decode_record(data, 0) == Record(uuid=UUID, evictions=found)
+
+
+def test_an_eviction_says_by_whom_and_why_and_is_short_enough_for_all_to_read() -> None:
+    assert str(Eviction(id="1", node="n", by="ada")) == "asked to go by 'ada'"
+    eviction = Eviction(id="1", node="n", by="ada", why="x" * 5000)
+    assert str(eviction) == f"asked to go by 'ada': {'x' * 1000}"
+
+
 def test_the_record_stands_beside_the_parent_not_in_it() -> None:
     assert record_path("/elections/billing") == "/elections/billing.zkelect"
-
-
-def written(*history: Term) -> bytes:
-    return reduce(extend_history, history, b"")
 
 
 # --- terms -----------------------------------------------------------------------------------
@@ -201,20 +251,14 @@ def test_a_term_reads_back_as_it_was(written: Term) -> None:
     assert decode_term(encode_term(written)) == written
 
 
-@given(st.lists(terms, max_size=8, unique_by=lambda term: term.token))
-def test_a_history_reads_back_as_it_was(history: list[Term]) -> None:
-    assert decode_history(written(*history)) == tuple(history)
-
-
 def test_what_a_later_version_adds_to_a_term_is_passed_over() -> None:
     fields = {**json.loads(encode_term(term(5))), "colour": "blue"}
     assert decode_term(json.dumps(fields).encode()) == term(5)
 
 
 @pytest.mark.parametrize("data", garbage, ids=lambda data: repr(data[:12]))
-def test_garbage_is_no_term_and_no_history(data: bytes) -> None:
+def test_garbage_is_no_term(data: bytes) -> None:
     assert decode_term(data) is None
-    assert decode_history(data) == ()
 
 
 @pytest.mark.parametrize(
@@ -248,63 +292,8 @@ def test_a_term_that_lacks_what_it_must_have_is_none(field: str) -> None:
     assert decode_term(json.dumps(fields).encode()) is None
 
 
-def test_what_is_no_term_is_left_out_of_the_history() -> None:
-    rows = [json.loads(encode_term(term(1))), {"token": 7}, "x", json.loads(encode_term(term(2)))]
-    assert decode_history(json.dumps(rows).encode()) == (term(1), term(2))
-
-
 def test_numbers_beyond_a_float_survive() -> None:
     big = term(2**63 + 1, count=2**53 + 1)
     read = decode_term(encode_term(big))
     assert read is not None
     assert (read.token.czxid, read.count) == (2**63 + 1, 2**53 + 1)
-
-
-# --- the history -----------------------------------------------------------------------------
-
-
-def test_the_history_keeps_the_last_hundred_terms() -> None:
-    history = decode_history(written(*map(term, range(HISTORY_LENGTH + 5))))
-    assert [old.token.czxid for old in history] == list(range(5, HISTORY_LENGTH + 5))
-    assert HISTORY_LENGTH == 100
-
-
-def test_a_term_of_the_same_token_is_replaced() -> None:
-    ended = term(1, ended=5.0, reason="died")
-    assert decode_history(written(term(1), term(2), ended)) == (term(2), ended)
-
-
-def test_what_is_no_row_is_not_carried_over() -> None:
-    rows = ["x", 5, {"token": ["deep"]}, {"token": "of a later version", "colour": "blue"}]
-    data = extend_history(json.dumps(rows).encode(), term(1))
-    assert json.loads(data)[:-1] == rows[-1:]
-    assert decode_history(data) == (term(1),)
-
-
-@pytest.mark.parametrize("data", garbage, ids=lambda data: repr(data[:12]))
-def test_a_history_that_is_garbage_begins_anew(data: bytes) -> None:
-    assert decode_history(extend_history(data, term(1))) == (term(1),)
-
-
-def test_a_history_is_extended_without_reading_its_terms(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hundred tokens to parse, while the heir waits: 8 ms of it."""
-    data = written(*map(term, range(HISTORY_LENGTH)))
-    monkeypatch.setattr("zkelect.core.record._term_of", pytest.fail)
-    monkeypatch.setattr(Token, "parse", pytest.fail)
-    extend_history(data, term(HISTORY_LENGTH))
-
-
-@pytest.mark.parametrize("letter", ["x", "\N{LATIN SMALL LETTER E WITH ACUTE}", "\N{PILE OF POO}"])
-def test_a_history_of_the_longest_names_fits_into_a_request(letter: str) -> None:
-    name = letter * (NAME_LIMIT // len(letter.encode()))
-    history = tuple(term(czxid, name=name) for czxid in range(HISTORY_LENGTH))
-    data = written(*history)
-    assert len(data) <= HISTORY_SIZE < JUTE_MAXBUFFER // 2
-    kept = decode_history(data)
-    assert kept == history[-len(kept) :]
-    assert len(kept) >= 10
-
-
-def test_a_history_of_usual_names_is_not_cut() -> None:
-    history = tuple(term(czxid, name="host-a.example.com") for czxid in range(HISTORY_LENGTH))
-    assert decode_history(written(*history)) == history

@@ -176,6 +176,20 @@ def test_h08_an_evicted_leader_is_deposed_and_comes_back_behind() -> None:
     assert reasons(stage, "A") == [Reason.EVICTED]
 
 
+def test_h08_a_leader_that_is_asked_to_go_takes_its_znode_away_itself() -> None:
+    stage = told("h08_leader_asked_to_go")
+    assert (stage.leaders, reasons(stage, "A")) == (["B"], [Reason.EVICTED])
+    returned = stage.transcript.index("A's body returns")
+    assert stage.transcript.index("  B -> Grant B#1 with token 2") > returned
+
+
+def test_h08_a_leader_that_is_cut_off_is_over_before_its_znode_is_deleted() -> None:
+    stage = told("h08_leader_asked_to_go_while_away")
+    assert (stage.leaders, reasons(stage, "A")) == (["B"], [Reason.LAPSED])
+    over = stage.transcript.index("  A -> Void (lapsed), StartGrace")
+    assert over < stage.transcript.index("somebody deletes A#0")
+
+
 def test_h09_an_evicted_waiter_stands_again_and_disturbs_nobody() -> None:
     stage = told("h09_waiter_evicted")
     assert (stage.leaders, stage.roll) == (["A"], ["A#0", "C#2", "B#3"])

@@ -83,7 +83,9 @@ def spell_session(session_id: int | None) -> str:
 def _spell_record(record: Record | None) -> str:
     if record is None:
         return "without a record"
-    return f"generation {record.generation}{', paused' if record.paused else ''}"
+    told = [f"generation {record.generation}", *(["paused"] if record.paused else [])]
+    told += [f"{short(eviction.node)} is asked to go" for eviction in record.evictions]
+    return ", ".join(told)
 
 
 def passing(leader: str) -> Handover:

@@ -27,6 +27,7 @@ from zkelect.session.lookup import AGAIN, CALL, Lookup, check_again
 from zkelect.session.places import Place
 from zkelect.session.proposal import DialectName, Proposal
 from zkelect.session.roll import Candidate, others_stand, read_roll
+from zkelect.session.status import Status, read_status
 from zkelect.session.supervision import OnSuspended
 
 __all__ = ["AsyncElection"]
@@ -176,6 +177,10 @@ class AsyncElection(AsyncOperations):
     def phase(self) -> Phase:
         """Where this candidate stands, for pages; nothing to guard a write with."""
         return self._candidacy.phase
+
+    def status(self) -> Status:
+        """Return where this candidate stands at this moment; asks nobody, and waits for nothing."""
+        return read_status(self._candidacy)
 
     async def leader(self, timeout: float = 10.0, *, max_age: float = 0.0) -> Candidate | None:
         """Read who leads; see :meth:`zkelect.Election.leader`."""

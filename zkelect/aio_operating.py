@@ -7,9 +7,12 @@ import threading
 from functools import partial
 from typing import Final
 
+from zkelect.core.acts import Act
 from zkelect.core.pause import Pause
+from zkelect.core.record import Term
 from zkelect.core.znodes import Dialect
 from zkelect.operating import Operations
+from zkelect.session.evicting import Evicted
 from zkelect.session.roll import Candidate
 from zkelect.session.session import Session
 from zkelect.token import Token
@@ -27,9 +30,12 @@ class AsyncOperations:
     def __init__(self, session: Session, path: str, dialect: Dialect) -> None:
         self._operations: Final = Operations(session, path, dialect)
 
-    async def adopt(self, *marks: Token, timeout: float = 10.0) -> int:
+    async def adopt(
+        self, *marks: Token, why: str = "", by: str | None = None, timeout: float = 10.0
+    ) -> int:
         """Put all later tokens above these marks; as :meth:`zkelect.Election.adopt`."""
-        return await asyncio.to_thread(self._operations.adopt, *marks, timeout=timeout)
+        adopt = partial(self._operations.adopt, *marks, why=why, by=by, timeout=timeout)
+        return await asyncio.to_thread(adopt)
 
     async def pause(
         self, why: str = "", *, by: str | None = None, timeout: float = 10.0
@@ -37,13 +43,22 @@ class AsyncOperations:
         """Let nobody new be elected; who leads, stays; as :meth:`zkelect.Election.pause`."""
         return await asyncio.to_thread(self._operations.pause, why, by=by, timeout=timeout)
 
-    async def resume(self, *, timeout: float = 10.0) -> Pause | None:
+    async def resume(
+        self, why: str = "", *, by: str | None = None, timeout: float = 10.0
+    ) -> Pause | None:
         """Let leaders be elected again; as :meth:`zkelect.Election.resume`."""
-        return await asyncio.to_thread(self._operations.resume, timeout=timeout)
+        return await asyncio.to_thread(self._operations.resume, why, by=by, timeout=timeout)
 
     async def paused(self, timeout: float = 10.0) -> Pause | None:
         """Read whether the election is paused, and by whom; None: it is not."""
         return await asyncio.to_thread(self._operations.paused, timeout)
+
+    async def history(self, timeout: float = 10.0) -> tuple[Term | Act, ...]:
+        """Read the terms that have ended, and what operators did, oldest first.
+
+        As :meth:`zkelect.Election.history`.
+        """
+        return await asyncio.to_thread(self._operations.history, timeout)
 
     async def switchover(
         self, to: str, *, timeout: float = 30.0, why: str = "", by: str | None = None
@@ -58,3 +73,17 @@ class AsyncOperations:
             return await asyncio.to_thread(switch, stop=stop)
         finally:
             stop.set()
+
+    async def evict(
+        self,
+        who: str,
+        *,
+        why: str = "",
+        by: str | None = None,
+        timeout: float = 10.0,
+        longest_lease: float | None = None,
+        foreign: bool = False,
+    ) -> Evicted:
+        """Remove a candidate from the queue; as :meth:`zkelect.Election.evict`."""
+        evict = partial(self._operations.evict, who, why=why, by=by, timeout=timeout)
+        return await asyncio.to_thread(evict, longest_lease=longest_lease, foreign=foreign)

@@ -27,6 +27,7 @@ from zkelect.session.proposal import DialectName, Proposal
 from zkelect.session.roll import Candidate, others_stand, read_roll
 from zkelect.session.session import Session
 from zkelect.session.standing import Standing, take_office
+from zkelect.session.status import Status, read_status
 from zkelect.session.supervision import OnSuspended
 from zkelect.standby import stand_by
 
@@ -236,6 +237,10 @@ class Election(Operations):
     def phase(self) -> Phase:
         """Where this candidate stands, for pages; nothing to guard a write with."""
         return self._candidacy.phase
+
+    def status(self) -> Status:
+        """Return where this candidate stands at this moment; asks nobody, and waits for nothing."""
+        return read_status(self._candidacy)
 
     def leader(self, timeout: float = 10.0, *, max_age: float = 0.0) -> Candidate | None:
         """Read who leads; None: nobody.

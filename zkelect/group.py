@@ -26,6 +26,7 @@ from zkelect.session.proposal import DialectName, Proposal, default_name
 from zkelect.session.session import Session
 from zkelect.session.share import Share
 from zkelect.session.standing import Standing
+from zkelect.session.status import Status
 from zkelect.session.supervision import OnSuspended
 
 __all__ = ["ElectionGroup"]
@@ -233,12 +234,22 @@ class ElectionGroup:
 
         :raises InvalidArgument: it is not in the group.
         """
+        return self._find(name).phase
+
+    def status(self, name: str) -> Status:
+        """Return where we stand in an election at this moment; asks nobody, waits for nothing.
+
+        :raises InvalidArgument: it is not in the group.
+        """
+        return self._find(name).status()
+
+    # --- within --------------------------------------------------------------------------------
+
+    def _find(self, name: str) -> Standing:
         standing = self._share.standings.get(self._path(name))
         if standing is None:
             raise InvalidArgument("name", name, "an election of this group")
-        return standing.phase
-
-    # --- within --------------------------------------------------------------------------------
+        return standing
 
     def _path(self, name: str) -> str:
         if not isinstance(name, str) or not name or "/" in name:

@@ -8,6 +8,8 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, Final
 
+import attrs
+
 from bench.samples import Row, Samples
 
 if TYPE_CHECKING:
@@ -16,10 +18,33 @@ if TYPE_CHECKING:
 __all__ = ["rows"]
 
 _BELOW: Final = "import kazoo.client, attrs"
-_OURS: Final = {
-    "import zkelect": "ratio 1.3",
-    "import zkelect; zkelect.connect, zkelect.Election": "",
-}
+_BELOW_COMMAND: Final = "import kazoo.client, click"
+_HELP: Final = """
+import contextlib, io, sys
+import zkelect.cli
+sys.argv = ["zkelect", "--help"]
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    zkelect.cli.start()
+"""
+
+
+@attrs.frozen
+class _Contest:
+    figure: str
+    ours: str
+    below: str
+    target: str = ""
+
+
+_CONTESTS: Final = (
+    _Contest("import zkelect", "import zkelect", _BELOW, "ratio 1.3"),
+    _Contest(
+        "import zkelect; zkelect.connect, zkelect.Election",
+        "import zkelect; zkelect.connect, zkelect.Election",
+        _BELOW,
+    ),
+    _Contest("zkelect --help", _HELP, _BELOW_COMMAND, "ratio 2"),
+)
 _PROGRAM: Final = """
 import time
 begun = time.process_time()
@@ -30,14 +55,20 @@ print(time.process_time() - begun)
 
 def rows(rounds: int) -> Iterator[Row]:
     """Import in new processes, in turns; every module is compiled before, on both sides."""
+    codes = [code for contest in _CONTESTS for code in (contest.ours, contest.below)]
     with tempfile.TemporaryDirectory(prefix="zkelect-bench-") as folder:
-        for code in (_BELOW, *_OURS):
+        for code in codes:
             _import(code, folder)
-        taken = [[_import(code, folder) for code in (_BELOW, *_OURS)] for _ in range(rounds)]
-    below, *ours = (Samples(tuple(times)) for times in zip(*taken, strict=True))
-    for (code, target), times in zip(_OURS.items(), ours, strict=True):
+        taken = [[_import(code, folder) for code in codes] for _ in range(rounds)]
+    samples = [Samples(tuple(times)) for times in zip(*taken, strict=True)]
+    for contest, ours, below in zip(_CONTESTS, samples[::2], samples[1::2], strict=True):
         yield Row(
-            figure=code, ours=times, unit="ms", beside=below, beside_what=_BELOW, target=target
+            figure=contest.figure,
+            ours=ours,
+            unit="ms",
+            beside=below,
+            beside_what=contest.below,
+            target=contest.target,
         )
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli.command import Ended, Running
+from cli.household import Household
+
+from zkelect.testing import LocalEnsemble
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from zkelect.testing import LocalEnsemble
 
 
 @pytest.fixture
@@ -34,3 +36,22 @@ def zkelect_command(begin: Callable[..., Running]) -> Callable[..., Ended]:
         return begin(*arguments, **env).end()
 
     return run
+
+
+@pytest.fixture
+def patient() -> Iterator[LocalEnsemble]:
+    """A server with long sessions, for what must come back within the lease."""
+    with LocalEnsemble(max_session_timeout=30.0) as started:
+        yield started
+
+
+@pytest.fixture
+def household(zookeeper: LocalEnsemble, path: str) -> Iterator[Callable[..., Household]]:
+    """Begin ``zkelect run`` for this test's election: ``household("-n", "--", "sleep", "9")``."""
+    with ExitStack() as stack:
+
+        def begin(*options: str, hosts: str = zookeeper.hosts, **how: Any) -> Household:
+            usual = ("--session-timeout", "2")
+            return stack.enter_context(Household(hosts, path, *usual, *options, **how))
+
+        yield begin

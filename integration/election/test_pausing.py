@@ -293,7 +293,7 @@ def test_a_candidate_of_another_library_would_not_heed_a_pause(
 
 def test_an_election_that_nobody_has_stood_for_cannot_be_paused(console: zkelect.Election) -> None:
     for act in (console.pause, console.resume, console.paused):
-        with pytest.raises(zkelect.InvalidArgument, match="somebody has stood for"):
+        with pytest.raises(zkelect.InvalidArgument, match="ever stood for"):
             act()
 
 

@@ -2,7 +2,8 @@
 
     python integration/servers/packages.py [PACKAGE …]
 
-installs what is missing; tox does that first. The services that packages bring are not
+installs what is missing of these packages, of all that the stores' tests need when none is
+named; tox does that first. The services that packages bring are not
 started; one that was there before is left as it is.
 """
 
@@ -34,7 +35,15 @@ _PACKAGES: Final = {
     "setpriv": "util-linux",
     "ip": "iproute2",
     "iptables": "iptables",
+    "curl": "curl",
+    "fish": "fish",
+    "haproxy": "haproxy",
+    "less": "less",
+    "tmux": "tmux",
+    "zsh": "zsh",
 }
+_BY_NAME_ONLY: Final = frozenset({"curl", "fish", "haproxy", "less", "tmux", "zsh"})
+"""What only the tests of the command line need."""
 _APT: Final = ("apt-get", "-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=3")
 _POLICY: Final = Path("/usr/sbin/policy-rc.d")
 _NO_SERVICE: Final = "#!/bin/sh\nexit 101\n"
@@ -66,13 +75,14 @@ def program(name: str) -> str:
 def install(*packages: str) -> None:
     """Make sure that this machine has the programs of these packages; prints what it does.
 
-    :param packages: by Debian's names; all that are known here when none is given.
+    :param packages: by Debian's names; all that the stores' tests need when none is given.
     :raises Missing: some are missing, and we are not root, or there is no apt-get.
     :raises ValueError: a package that is not known here.
     """
     if unknown := set(packages) - set(_PACKAGES.values()):
         raise ValueError(f"not known here: {', '.join(sorted(unknown))}")
-    wanted = [name for name, package in _PACKAGES.items() if not packages or package in packages]
+    asked = packages or set(_PACKAGES.values()) - _BY_NAME_ONLY
+    wanted = [name for name, package in _PACKAGES.items() if package in asked]
     missing = [name for name in wanted if _find(name) is None]
     if not missing:
         return

@@ -33,7 +33,8 @@ from contract.world import (
 )
 
 import zkelect
-from zkelect.core.record import decode_history, decode_term
+from zkelect.core.history import decode_history
+from zkelect.core.record import decode_term
 from zkelect.core.state import Phase
 from zkelect.session.gateway import Check, Delete, Failure, Fault, Put
 from zkelect.session.terms import history_path, term_path

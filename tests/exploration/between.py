@@ -37,6 +37,10 @@ def _may_be_swept(scene: Scene) -> bool:
     return bool(scene.old_sessions) and not _counts_on(scene, scene.old_sessions[0])
 
 
+def _is_overdue(scene: Scene) -> bool:
+    return scene.overdue is not None and not _counts_on(scene, scene.overdue.owner)
+
+
 def _lost(scene: Scene) -> bool:
     return not scene.state.connected and scene.state.session_id is not None
 
@@ -126,6 +130,17 @@ BETWEEN: Final[dict[str, Between]] = {
     ),
     "somebody resumes the election": Between(
         1, lambda scene: scene.is_a and scene.tree.paused, Scene.unpause
+    ),
+    "an operator asks X to go": Between(
+        1,
+        lambda scene: scene.tree.generation and scene.is_first and not scene.overdue,
+        Scene.ask_to_go,
+    ),
+    "an operator deletes X's znode, its lease being over": Between(
+        0, _is_overdue, Scene.delete_overdue
+    ),
+    "an operator deletes X's znode, another being ahead": Between(
+        1, lambda scene: scene.tree.generation and scene.waits, Scene.delete_waiting
     ),
 }
 """What can happen, as a story tells it."""

@@ -73,6 +73,7 @@ _recover: Final = moves.recover
 _depose: Final = moves.depose
 _let_go: Final = leaving.let_go
 _record_leading: Final = leading.record_leading
+_record_waiting: Final = waiting.record_waiting
 _open_session: Final = reconnecting.open_session
 _react: Final = machine._react
 
@@ -201,6 +202,18 @@ def depose_for_a_pause(s: State, event: ev.Recorded) -> Step:
     return (s, ()) if event.record == s.record else _depose(s, Reason.RECORD_CHANGED)
 
 
+def go_on_though_asked_to_go(s: State, event: ev.Recorded) -> Step:
+    """It is the same election."""
+    record = event.record and evolve(event.record, evictions=())
+    s, effects = _record_leading(s, evolve(event, record=record))
+    return (evolve(s, record=event.record) if s.leads else s), effects
+
+
+def wait_though_asked_to_go(s: State, event: ev.Recorded) -> Step:
+    record = event.record and evolve(event.record, evictions=())
+    return _record_waiting(s, evolve(event, record=record))
+
+
 def never_watch_the_record(s: State) -> Step:
     return s, ()
 
@@ -232,6 +245,9 @@ def keep_the_uuid(s: State, event: ev.SessionOpened) -> Step:
 
 
 _PAUSES: Final = frozenset({"somebody pauses the election", "X loses its link"})
+_EVICTIONS: Final = frozenset(
+    {"an operator deletes X's znode, another being ahead", "somebody touches X's znode"}
+)
 _LINKS: Final = frozenset({"X loses its link", "X is given another session"})
 
 CONTROLS: Final = {
@@ -246,7 +262,7 @@ CONTROLS: Final = {
     "lead_when_the_nearest_is_gone": Control(
         "granted", ((waiting.walk, lead_when_the_nearest_is_gone),), Limits(candidates=3)
     ),
-    "lead_whoever_is_gone": Control("comes to rest", ((waiting.walk, lead_whoever_is_gone),)),
+    "lead_whoever_is_gone": Control("granted", ((waiting.walk, lead_whoever_is_gone),)),
     "withdraw_under_the_body": Control(
         "withdrawal", ((moves.withdrawal, withdraw_under_the_body),)
     ),
@@ -283,6 +299,14 @@ CONTROLS: Final = {
     ),
     "heed_no_pause": Control("paused", ((moves.grant, heed_no_pause),)),
     "depose_for_a_pause": Control("stays", ((leading.record_leading, depose_for_a_pause),)),
+    "go_on_though_asked_to_go": Control(
+        "evicted", ((leading.record_leading, go_on_though_asked_to_go),)
+    ),
+    "wait_though_asked_to_go": Control(
+        "comes to rest",
+        ((waiting.record_waiting, wait_though_asked_to_go),),
+        Limits(faults=2, kinds=_EVICTIONS),
+    ),
     "never_watch_the_record": Control("paused", ((moves.look_if_next, never_watch_the_record),)),
     "look_before_the_watch": Control(
         "paused",

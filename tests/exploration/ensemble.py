@@ -14,6 +14,7 @@ from theatre import PATH
 
 from exploration.alone import Alone
 from exploration.names import node_name
+from exploration.promises import keep
 from exploration.world import Candidate, News, Outcome, Servers, Tree, Znode, record_of
 from zkelect.core import events as ev
 from zkelect.core.events import Effect, Event
@@ -210,6 +211,7 @@ class Scene:
             return self._feed(ev.Vanished(stamp=state.stamp, node=state.node.node))
         if record != state.record:
             return self._feed(ev.RecordTouched(stamp=state.stamp))
+        keep("evicted", not state.is_evicted_by(record))
         it = self.it._replace(leased=True, backed=self.it.backed or state.leads)
         if not state.first:
             return self._outcome(it)
@@ -291,15 +293,55 @@ class Scene:
         return self._write_record(self.tree._replace(generation=generation))
 
     def delete_record(self) -> Outcome:
-        return self._write_record(self.tree._replace(generation=0, paused=False, first=0))
+        bare = self.tree._replace(generation=0, paused=False, first=0, evicted=())
+        return self._write_record(bare)
 
     def pause(self) -> Outcome:
-        order = sorted(self.tree.nodes, key=lambda znode: znode.node[-10:])
-        first = order[0].czxid if order else 0
+        first = self.tree.order[0].czxid if self.tree.nodes else 0
         return self._write_record(self.tree._replace(paused=True, first=first))
 
     def unpause(self) -> Outcome:
         return self._write_record(self.tree._replace(paused=False, first=0))
+
+    # --- what an operator does who evicts a candidate --------------------------------------------
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the first in the queue is its own."""
+        return bool(self.own) and self.tree.order[0] in self.own
+
+    @property
+    def waits(self) -> bool:
+        """Whether one of its own has another one ahead."""
+        return bool(self.own) and self._last_own is not self.tree.order[0]
+
+    @property
+    def _last_own(self) -> Znode:
+        return max(self.own, key=lambda znode: znode.node[-10:])
+
+    @property
+    def overdue(self) -> Znode | None:
+        """Who is asked to go and still there."""
+        return next((znode for znode in self.own if znode.node in self.tree.evicted), None)
+
+    def ask_to_go(self) -> Outcome:
+        node = self.tree.order[0].node
+        return self._outcome(self.it, self._evicting(node), News(record=True, touched=node))
+
+    def delete_waiting(self) -> Outcome:
+        """In one commit with the word in the record."""
+        node = self._last_own.node
+        tree, gone = _without(self._evicting(node), [node])
+        return self._outcome(self.it, tree, News(record=True, gone=gone))
+
+    def delete_overdue(self) -> Outcome:
+        assert self.overdue is not None
+        tree, gone = _without(self.tree, [self.overdue.node])
+        return self._outcome(self.it, tree, News(gone=gone))
+
+    def _evicting(self, node: str) -> Tree:
+        """Who has gone stays in the record: it may not have heard of that."""
+        return self.tree._replace(evicted=(*self.tree.evicted, node))
 
     def _write_record(self, tree: Tree) -> Outcome:
         return self._outcome(self.it, tree, News(record=True))

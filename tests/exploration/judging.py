@@ -14,7 +14,7 @@ from exploration.world import Candidate, Servers
 from zkelect.core import events as ev
 from zkelect.core.state import Phase, State
 
-__all__ = ["check_finish", "check_grant", "check_left", "check_rest"]
+__all__ = ["check_finish", "check_grant", "check_left", "check_rest", "is_unheard"]
 
 
 def check_grant(grant: ev.Grant, servers: Servers, *, heard: bool) -> None:
@@ -30,6 +30,11 @@ def check_grant(grant: ev.Grant, servers: Servers, *, heard: bool) -> None:
     keep("granted", all(other[-10:] >= grant.node[-10:] for other in servers.tree.names))
     keep("paused", not heard or not servers.tree.paused or servers.tree.first == grant.czxid)
     keep("tokens", grant.czxid > servers.token)
+
+
+def is_unheard(grant: ev.Grant, servers: Servers, it: Candidate) -> bool:
+    """Whether an operator deleted that znode, and a watch event that would tell was lost."""
+    return it.missed and servers.tree.find(grant.node) is None
 
 
 def check_finish(finish: ev.Finish, servers: Servers) -> None:
@@ -54,6 +59,7 @@ def check_rest(everybody: Iterable[tuple[State, Candidate]], servers: Servers) -
     keep("nothing left", not any(state.doomed for state, _ in everybody))
     keep("one leads", len(leading) == int(bool(standing)))
     keep("one leads", len(leading) + len(waiting) == len(standing))
+    keep("evicted", not {*own}.intersection(servers.tree.evicted))
     for state, it in everybody:
         over = it.campaigns if state.phase is Phase.IDLE else it.cancelled
         keep("cancelled", it.finished >= over)

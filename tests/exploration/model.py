@@ -8,7 +8,7 @@ from typing import Final
 from exploration.alone import ALONE, MENDING, Alone
 from exploration.between import BETWEEN, Meeting
 from exploration.ensemble import Fresh
-from exploration.judging import check_finish, check_grant
+from exploration.judging import check_finish, check_grant, is_unheard
 from exploration.names import CZXID, fresh, is_dense, label, labels_of, session_name, sessions_of
 from exploration.promises import Broken, keep
 from exploration.world import Candidate, Outcome, Outcomes, Servers, World, all_servers
@@ -167,6 +167,8 @@ class Model:
             servers, it = self.servers[parts[1]], self.alone[own].candidates[parts[2 + own]]
             if isinstance(said, ev.Finish):
                 check_finish(said, servers)
+            elif is_unheard(said, servers, it):
+                parts[2 + own] = self.alone[own].candidates.number(it._replace(hit=True))
             elif not it.hit:
                 check_grant(said, servers, heard=not it.missed)
                 parts[1] = self.servers.number(servers._replace(token=said.czxid))

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from zkelect.core.events import Stamp
+from zkelect.core.record import Record
 from zkelect.core.znodes import KAZOO, Entry
 
 __all__ = [
@@ -172,6 +173,15 @@ class _Walk:
     def adopted(self, found: Iterable[tuple[Entry, int]]) -> tuple[tuple[str | Entry, int], ...]:
         return tuple((self.node(entry), self.czxid(czxid)) for entry, czxid in found)
 
+    def record(self, record: Record) -> Record:
+        if not record.evictions:
+            return record
+        renamed = (
+            attrs.evolve(each, node=rename_node(each.node, self._visit))
+            for each in record.evictions
+        )
+        return attrs.evolve(record, evictions=tuple(renamed))
+
     def again(self, again: tuple[int, str]) -> tuple[int, str]:
         return again[0], self.label(again[1])
 
@@ -192,6 +202,7 @@ _FIELDS: Final[dict[str, Callable[[_Walk, Any], Any]]] = {
     "doomed": _Walk.node_set,
     "adopted": _Walk.adopted,
     "again": _Walk.again,
+    "record": _Walk.record,
 }
 
 

@@ -29,8 +29,9 @@ PROMISES: Final = {
     "exclusive": "at most one body works that counts on a lease",
     "granted": "who is granted has a living znode of its session, nobody is ahead, and a lease",
     "paused": "who was not the first when the election was paused is not granted while it is",
+    "evicted": "who is asked to go has its lease renewed no more, and goes",
     "tokens": "the token of a grant is above those of all grants before",
-    "stays": "a pause, or its end, costs nobody its place",
+    "stays": "a pause, its end, or that another one is asked to go, costs nobody its place",
     "void once": "a term is voided exactly once, and its loss never goes untold",
     "asking": "nothing is asked of the servers while the link is down",
     "stale": "a stale answer changes neither phase nor znode, except that what is gone is gone",
@@ -99,6 +100,8 @@ def _ignores_stale_answers(
 
 def _keeps_its_place(before: State, event: Event, _: State, effects: tuple[Effect, ...]) -> bool:
     if not isinstance(event, ev.Recorded) or not before.is_same_history(event.record):
+        return True
+    if before.is_evicted_by(event.record):
         return True
     return not _count(effects, ev.Void) and not _count(effects, ev.Create)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pytest
 from theatre import PATH, RECORD, node_of
 
 from exploration.controls import CONTROLS, broken
-from exploration.model import HAPPENINGS
+from exploration.model import FAULTS, HAPPENINGS
 from exploration.names import CZXID, SEQUENCE, Ranks, fresh, is_dense, mentions, rename
 from exploration.promises import PROMISES
 from exploration.search import Limits, Report, Violation, search
@@ -16,7 +18,9 @@ from zkelect.core.events import Stamp
 from zkelect.core.state import Phase, State
 from zkelect.core.znodes import KAZOO
 
-pytestmark = pytest.mark.timeout(900)  # against a hang: each takes less than a minute
+EVICTING: Final = frozenset(kind for kind in HAPPENINGS if kind.startswith("an operator"))
+
+pytestmark = pytest.mark.timeout(900)  # against a hang: each takes a minute or less on a machine of its own
 
 
 def explore(limits: Limits) -> Report:
@@ -29,13 +33,21 @@ def explore(limits: Limits) -> Report:
 
 
 def test_two_candidates_with_every_fault() -> None:
-    report = explore(Limits(worlds=200_000))
+    """With an operator who evicts, one more fault of any kind."""
+    assert explore(Limits(worlds=100_000, faults=2)).happened >= EVICTING
+    report = explore(Limits(worlds=200_000, kinds=frozenset(FAULTS) - EVICTING))
     assert report.worlds >= 200_000
-    assert report.happened == set(HAPPENINGS)
+    assert report.happened == {*HAPPENINGS} - EVICTING
 
 
 def test_two_candidates_far_from_the_beginning() -> None:
-    assert explore(Limits(worlds=50_000, faults=1, campaigns=1)).depth >= 10
+    kinds = frozenset(FAULTS) - EVICTING
+    assert explore(Limits(worlds=50_000, faults=1, campaigns=1, kinds=kinds)).depth >= 10
+
+
+def test_two_candidates_and_an_operator_who_evicts_far_from_the_beginning() -> None:
+    kinds = EVICTING | {"X's lease runs out", "X loses its link"}
+    assert explore(Limits(worlds=50_000, campaigns=1, kinds=kinds)).depth >= 8
 
 
 def test_three_candidates() -> None:

@@ -24,6 +24,7 @@ from exploration.names import (
 )
 from exploration.promises import Broken
 from zkelect.core import events as ev
+from zkelect.core.eviction import Eviction
 from zkelect.core.pause import Pause
 from zkelect.core.record import Record
 from zkelect.core.state import State
@@ -63,6 +64,7 @@ class Tree(NamedTuple):
     :ivar nodes: by czxid. :ivar generation: of the record; 0 when there is none.
     :ivar paused: whether the record says so. :ivar first: the czxid of who was the first when
         that was written, and may be granted all the same; 0 when nobody was.
+    :ivar evicted: znodes whose candidates the record asks to go.
     :ivar counter: what the next create is numbered.
     """
 
@@ -71,11 +73,16 @@ class Tree(NamedTuple):
     generation: int = 1
     paused: bool = False
     first: int = 0
+    evicted: tuple[str, ...] = ()
     counter: int = 0
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(znode.node for znode in self.nodes)
+
+    @property
+    def order(self) -> list[Znode]:
+        return sorted(self.nodes, key=lambda znode: znode.node[-10:])
 
     def find(self, node: str) -> Znode | None:
         return next((znode for znode in self.nodes if znode.node == node), None)
@@ -170,8 +177,12 @@ def record_of(tree: Tree) -> Record | None:
     """Return the record as a reader would find it."""
     if not tree.generation:
         return None
-    paused = PAUSE if tree.paused else None
-    return Record(uuid=RECORD.uuid, generation=tree.generation, paused=paused)
+    return Record(
+        uuid=RECORD.uuid,
+        generation=tree.generation,
+        paused=PAUSE if tree.paused else None,
+        evictions=tuple(Eviction(id="1", node=node) for node in tree.evicted),
+    )
 
 
 # --- values by number ------------------------------------------------------------------------
@@ -231,8 +242,12 @@ def _rename_tree(tree: Tree, visit: Visit) -> Tree:
         Znode(rename_node(node, visit), rename_czxid(czxid, visit), rename_session(owner, visit))
         for node, czxid, owner in tree.nodes
     )
-    first = rename_czxid(tree.first, visit)
-    return tree._replace(nodes=nodes, first=first, counter=visit(SEQUENCE, tree.counter))
+    return tree._replace(
+        nodes=nodes,
+        first=rename_czxid(tree.first, visit),
+        evicted=tuple(rename_node(node, visit) for node in tree.evicted),
+        counter=visit(SEQUENCE, tree.counter),
+    )
 
 
 def _rename_servers(servers: Servers, visit: Visit) -> Servers:

@@ -11,6 +11,7 @@ those of which there must be at most one, only the fence holds it.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -296,6 +297,28 @@ class Model(RuleBasedStateMachine):
     @happen()
     def another_server_leads(self, _: Any) -> None:
         self.fake.elect()
+
+    # --- an operator who evicts: no outsider, nobody is excused for it ---------------------------
+
+    @happen(lambda model: model.fake.children(PATH))
+    def an_operator_evicts_the_first(self, data: Any) -> None:
+        """It may hang just then, or for long already."""
+        record = self.fake.znode(f"{PATH}.zkelect")
+        assert record is not None  # it is made before the first candidate
+        node = min(self.fake.children(PATH), key=lambda node: node[-10:])
+        what = data.draw(st.sampled_from([None, Move.READ, Move.EVENT]), label="hangs")
+        for host in self.those(lambda host: host.state.node and host.state.node.node == node):
+            if what is not None:
+                host.held = True
+                self.fake.hold(host.session, what)
+        fields = json.loads(record.data)
+        rows = [*fields.get("evictions", ()), {"id": "1", "node": node}]
+        self.fake.put(f"{PATH}.zkelect", json.dumps({**fields, "evictions": rows}).encode())
+        self.fake.advance(SESSION_TIMEOUT, self.first)
+        if node in self.fake.children(PATH):
+            self.seen["deleted when their lease was over"] += 1
+            self.fake.delete(f"{PATH}/{node}")
+            self.fake.settle(self.first)
 
     # --- outsiders -----------------------------------------------------------------------------
 

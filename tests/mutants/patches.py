@@ -65,6 +65,11 @@ class Patch:
     target: str
     hunks: tuple[Hunk, ...]
 
+    @property
+    def place(self) -> str:
+        """Where the file is installed: the recipes lie beside the package until then."""
+        return f"zkelect/{self.target}" if self.target.startswith("recipes/") else self.target
+
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read a patch file. :raises ValueError: it is not of the form described in the docs."""
@@ -92,11 +97,11 @@ class Patch:
     @property
     def part(self) -> str:
         """Which part of the library it changes: core, session, stores …"""
-        return self.target.split("/")[1].removesuffix(".py")
+        return self.place.split("/")[1].removesuffix(".py")
 
     def apply(self, folder: Path) -> None:
         """Change the copy of the library in that folder. :raises DoesNotApply: it cannot."""
-        file = folder / self.target
+        file = folder / self.place
         if not file.is_file():
             raise DoesNotApply(f"{self.name}: there is no {self.target}")
         lines = file.read_text("utf-8").split("\n")

@@ -17,7 +17,7 @@ SESSION = "zkelect/session/"
 
 @every_patch
 def test_a_patch_applies_and_what_comes_of_it_is_python(patch: Patch, tmp_path: Path) -> None:
-    file = tmp_path / patch.target
+    file = tmp_path / patch.place
     file.parent.mkdir(parents=True)
     shutil.copy(ROOT / patch.target, file)
     before = ast.dump(ast.parse(file.read_text("utf-8")))
@@ -65,7 +65,7 @@ def test_the_applier_refuses_what_is_not_there_or_there_twice(tmp_path: Path) ->
     patch = Patch.read(FOLDER / "fence-off.patch")
     with pytest.raises(DoesNotApply, match="there is no"):
         patch.apply(tmp_path)
-    file = tmp_path / patch.target
+    file = tmp_path / patch.place
     file.parent.mkdir(parents=True)
     source = (ROOT / patch.target).read_text("utf-8")
     file.write_text("\n".join(["", *patch.hunks[0].new]), "utf-8")

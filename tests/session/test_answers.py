@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from session.troupe import PATH, T, Troupe
 
-from zkelect.core.record import Term, decode_history, decode_term
+from zkelect.core.history import decode_history
+from zkelect.core.record import Term, decode_term
 from zkelect.session.clock import SystemClock
 from zkelect.session.gateway import Fault, Gateway
 from zkelect.session.terms import TermBook, history_path, term_path

@@ -79,9 +79,10 @@ class Election:
 
     def __init__(self) -> None:
         self.marks: tuple[Token, ...] = ()
+        self.told: tuple[str, str | None] | None = None
 
-    def adopt(self, *marks: Token, timeout: float) -> int:
-        self.marks = marks
+    def adopt(self, *marks: Token, why: str, by: str | None, timeout: float) -> int:
+        self.marks, self.told = marks, (why, by)
         return 9
 
 
@@ -93,6 +94,14 @@ def test_the_marks_of_all_stores_are_read() -> None:
     assert mark is not None
     assert stores.adopt(election, one, mark, empty) == 9
     assert election.marks == (make_token(5), make_token(6))
+    assert election.told == ("", None)
+
+
+def test_who_adopts_and_why_is_passed_on() -> None:
+    election, fence = Election(), MemoryFence(domain="d")
+    fence.claim(make_bearer(5))
+    stores.adopt(election, fence, why="restored", by="ada")
+    assert election.told == ("restored", "ada")
 
 
 def test_a_store_of_another_election_is_refused() -> None:

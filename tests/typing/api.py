@@ -23,9 +23,10 @@ import sqlalchemy as sa
 from kazoo.client import KazooClient  # pyright: ignore[reportMissingTypeStubs]  # it has no types
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, create_async_engine
 from sqlalchemy.orm import Session as OrmSession
+from starlette.applications import Starlette
 
 import zkelect
-from zkelect import stores, testing
+from zkelect import server, stores, testing
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
@@ -150,6 +151,7 @@ def be_called_back(election: zkelect.Election) -> None:
     with election.listen(diary):
         election.start()
         assert_type(election.phase, zkelect.Phase)
+        assert_type(election.status(), zkelect.Status)
         if election.phase is zkelect.Phase.LEADING:
             assert_type(election.stop(timeout=2.0), bool)
 
@@ -162,6 +164,33 @@ def decorate(election: zkelect.Election) -> None:
     assert_type(rotate("monday", keep=3), list[str])
     plain: Callable[[str], list[str]] = rotate
     plain("tuesday")
+
+
+# --- pages -------------------------------------------------------------------------------------
+
+
+class Outsider:
+    """What a page takes in the place of an election."""
+
+    path = "/elections/billing"
+
+    def __init__(self, election: zkelect.Election) -> None:
+        self.election = election
+
+    def status(self) -> zkelect.Status:
+        return self.election.status()
+
+
+def serve_pages(election: zkelect.Election, aelection: zkelect.AsyncElection) -> str:
+    source: server.Source = Outsider(election)
+    assert_type(server.application(election, aelection, source), Starlette)
+    listener = server.listen("[::1]:8008")
+    with server.serve(listener, election) as there:
+        assert_type(there, server.Listener)
+        assert_type(there.port, int)
+    status = election.status()
+    assert_type(status.token, zkelect.Token | None)
+    return f"{status.name} {status.phase}: {status.serving}, {status.remaining} s at {there.url}"
 
 
 # --- many --------------------------------------------------------------------------------------
@@ -180,6 +209,7 @@ def stand_in_many(session: zkelect.Session) -> None:
         with group.listen(Diary()):
             group.add(*(f"shard-{i:05}" for i in range(10_000)))
         assert_type(group.phase("shard-00001"), zkelect.Phase)
+        assert_type(group.status("shard-00001"), zkelect.Status)
         assert_type(group.leaderships, dict[str, zkelect.Leadership])
         assert_type([group.name_of(each) for each in group.leaderships.values()], list[str])
         assert_type(group.remove("shard-00001", timeout=1.0), bool)
@@ -210,8 +240,22 @@ def operate(election: zkelect.Election, stop: threading.Event) -> None:
     assert_type(pause, zkelect.Pause | None)
     if pause is not None:
         print(f"paused by {pause.by} since {pause.since}: {pause.why}")
-    assert_type(election.resume(), zkelect.Pause | None)
+    assert_type(election.resume("done", by="ann"), zkelect.Pause | None)
     assert_type(election.switchover("host-b", why="maintenance", stop=stop), zkelect.Candidate)
+    evicted = election.evict("host-c", why="it hangs", by="ann", longest_lease=40.0, foreign=False)
+    assert_type(evicted, zkelect.Evicted)
+    if evicted.outcome is zkelect.EvictionOutcome.LEASE_OVER:
+        print(f"{evicted.name} ({evicted.node}) hung; {evicted.pause or 'the next one leads'}")
+
+
+def look_back(election: zkelect.Election) -> None:
+    history = election.history(timeout=5.0)
+    assert_type(history, tuple[zkelect.Term | zkelect.Act, ...])
+    for event in history:
+        if isinstance(event, zkelect.Act):
+            print(f"{event.kind} of {event.target} by {event.by} at {event.at}: {event.why}")
+        else:
+            print(f"{event.name} led from {event.since} to {event.ended}: {event.reason}")
 
 
 async def operate_on_asyncio(election: zkelect.AsyncElection, mark: zkelect.Token) -> None:
@@ -219,7 +263,36 @@ async def operate_on_asyncio(election: zkelect.AsyncElection, mark: zkelect.Toke
     assert_type(await election.paused(), zkelect.Pause | None)
     assert_type(await election.resume(), zkelect.Pause | None)
     assert_type(await election.switchover(to="host-b", timeout=10.0), zkelect.Candidate)
-    assert_type(await election.adopt(mark), int)
+    assert_type(await election.evict("host-c", why="it hangs"), zkelect.Evicted)
+    assert_type(await election.history(), tuple[zkelect.Term | zkelect.Act, ...])
+    assert_type(await election.adopt(mark, why="restored"), int)
+
+
+# --- plain znodes, and who is there --------------------------------------------------------------
+
+
+def follow_a_setting(session: zkelect.Session) -> None:
+    znodes = zkelect.Znodes(session, timeout=5.0)
+    znodes.ensure("/config")
+    assert_type(znodes.get("/config"), zkelect.Znode | None)
+    assert_type(znodes.children("/config"), tuple[str, ...] | None)
+    with znodes.follow("/config") as changes:
+        assert_type(changes, zkelect.Following)
+        for znode in changes:
+            assert_type(znode, zkelect.Znode | None)
+            if znode is not None and changes.fresh:
+                assert_type(znodes.replace("/config", b"", version=znode.version), bool)
+                changes.close()
+
+
+def register(session: zkelect.Session) -> dict[str, bytes]:
+    registry = zkelect.Registry(session, "/services/billing")
+    with registry.register("host-a", b"10.0.0.1:8080", timeout=30.0) as registration:
+        assert_type(registration, zkelect.Registration)
+        registration.update(b"10.0.0.1:8081")
+        registration.wait(5.0)
+        assert_type(registration.settled, bool)
+    return registry.entries(timeout=5.0)
 
 
 # --- to look -------------------------------------------------------------------------------------
@@ -358,9 +431,9 @@ def look_at_marks(election: zkelect.Election, stored: stores.SqliteFence) -> Non
     assert_type(mark, stores.Mark | None)
     if mark is not None:
         assert_type(mark.token, zkelect.Token)
-    assert_type(stores.adopt(election, stored, timeout=5.0), int)
+    assert_type(stores.adopt(election, stored, why="restored", timeout=5.0), int)
     if mark is not None:
-        assert_type(election.adopt(mark.token), int)
+        assert_type(election.adopt(mark.token, by="ann"), int)
 
 
 async def write_guarded_on_asyncio(leadership: zkelect.AsyncLeadership) -> None:
@@ -423,7 +496,7 @@ def explain_misuse(error: zkelect.Misuse) -> str:
     match error:
         case zkelect.InvalidArgument(argument=name, expected=form):
             return f"{name}: {form}"
-        case zkelect.CampaignInProgress() | zkelect.NothingToAdopt():
+        case zkelect.CampaignInProgress() | zkelect.NothingToAdopt() | zkelect.NameTaken():
             return error.path
         case zkelect.LeaderPresent():
             return f"{error.leader} leads with {error.token}"
@@ -488,7 +561,7 @@ def explain_unreachable(error: zkelect.Unreachable) -> str:
             return error.hosts
         case zkelect.PermissionDenied():
             return f"{error.permission} {error.path} as {', '.join(error.schemes)}"
-        case zkelect.SwitchoverFailed():
+        case zkelect.SwitchoverFailed() | zkelect.EvictionFailed():
             return f"{error.name}: {error.reason}"
         case zkelect.NobodyLeads() | zkelect.SequenceExhausted() | zkelect.RequestFailed():
             return error.path

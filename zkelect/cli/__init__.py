@@ -22,9 +22,7 @@ def start() -> None:
     :raises SystemExit: always; 130 when interrupted, 64 when the extra ``cli`` is not installed.
     """
     try:
-        from zkelect.cli.main import command  # noqa: PLC0415 - this line may fail, by design
-    except KeyboardInterrupt:
-        raise SystemExit(_INTERRUPTED) from None
+        _run()
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in _EXTRA:
             raise
@@ -33,7 +31,15 @@ def start() -> None:
             file=sys.stderr,
         )
         raise SystemExit(_EX_USAGE) from missing
+
+
+def _run() -> None:
+    """Import the command, and call it: each command imports what it draws with."""
+    try:
+        from zkelect.cli.main import command  # noqa: PLC0415 - this line may fail, by design
+    except KeyboardInterrupt:
+        raise SystemExit(_INTERRUPTED) from None
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a locale may not know every letter
-    command()
+    command(prog_name="zkelect")

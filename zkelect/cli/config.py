@@ -25,7 +25,8 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -74,16 +75,25 @@ def read_config(given: Path | None) -> Mapping[str, Any]:
     :raises ConfigRefused: it cannot be read, is no TOML, has a key we do not know, a value of
         the wrong kind, or secrets that others can read.
     """
-    places = _usual_places() if given is None else (given,)
-    for place in places:
-        if given is not None or place.exists():
-            return _read(place)
-    return {}
+    if given is not None:
+        return _read(given)
+    there = next(filter(_exists, _usual_places()), None)
+    return {} if there is None else _read(there)
 
 
-def _usual_places() -> tuple[Path, ...]:
+def _usual_places() -> Iterator[Path]:
     home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return Path(home).expanduser() / "zkelect" / "config.toml", Path("/etc/zkelect/config.toml")
+    with suppress(RuntimeError):  # a container's user often has no home
+        yield Path(home).expanduser() / "zkelect" / "config.toml"
+    yield Path("/etc/zkelect/config.toml")
+
+
+def _exists(place: Path) -> bool:
+    """Whether it is there for us: a service may have a home that it may not enter."""
+    try:
+        return place.exists()
+    except PermissionError:
+        return False
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -95,7 +105,10 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise ConfigRefused(path, f"cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigRefused(path, f"is no TOML: {error}") from None
+    except RecursionError:
+        raise ConfigRefused(path, "is no TOML of ours: it is nested too deeply") from None
     _check(path, found, _KEYS, "")
+    _check_complete(path, found)
     if _holds_secret(found):
         _check_private(path, status)
     return found
@@ -119,6 +132,12 @@ def _check_value(path: Path, value: Any, kind: Any, name: str) -> None:
         raise ConfigRefused(path, f"{name} must be a table: [{name}]")
     elif not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
         raise ConfigRefused(path, f"{name} must be {_NAMES.get(kind, 'a number')}")
+
+
+def _check_complete(path: Path, found: Mapping[str, Any]) -> None:
+    """An empty user or password is a typo, and would be told late: as a missing permission."""
+    if "digest" in found and not all(found["digest"].get(key) for key in _KEYS["digest"]):
+        raise ConfigRefused(path, "[digest] needs a user and a password")
 
 
 def _holds_secret(found: Mapping[str, Any]) -> bool:

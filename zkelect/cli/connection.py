@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -12,6 +13,8 @@ import click
 
 import zkelect
 from zkelect.cli.config import read_config
+from zkelect.cli.durations import Seconds
+from zkelect.cli.exits import STATUSES
 from zkelect.cli.logs import log_to_stderr
 
 __all__ = ["Target", "reaching"]
@@ -59,7 +62,8 @@ class Target:
 def reaching(function: _Function) -> _Function:
     """Give a command the options to reach ZooKeeper; its first argument is a :class:`Target`.
 
-    What the command line says rules, then the environment, then the configuration file.
+    What the command line says rules, then the environment, then the configuration file. Its help
+    tells the exit statuses that all such commands have, unless it tells its own.
     """
 
     @functools.wraps(function)
@@ -78,6 +82,8 @@ def reaching(function: _Function) -> _Function:
 
     for option in reversed(_OPTIONS):
         reach = option(reach)
+    if "Exit status" not in (function.__doc__ or ""):
+        reach.__doc__ = f"{inspect.getdoc(function)}\n\n{STATUSES}"
     return reach  # type: ignore[return-value]  # the options fill in what the function lacks
 
 
@@ -104,8 +110,8 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--timeout",
-        type=click.FloatRange(min=0, min_open=True),
-        default=10.0,
+        type=Seconds(min=0, min_open=True),
+        default=10,
         show_default=True,
         metavar="SEC",
         help="Seconds to wait for a connection, and for each answer.",
@@ -131,5 +137,5 @@ def _auth(found: Mapping[str, Any]) -> zkelect.Digest | zkelect.Sasl | None:
     if "digest" in found and "sasl" in found:
         raise click.UsageError("The configuration file has [digest] and [sasl]: one of them rules.")
     if "digest" in found:
-        return zkelect.Digest(**{"user": "", "password": "", **found["digest"]})
+        return zkelect.Digest(**found["digest"])
     return zkelect.Sasl(**found["sasl"]) if "sasl" in found else None

@@ -6,10 +6,12 @@ Those of sysexits.h where it has one; 126 and 127 as shells have them.
 from __future__ import annotations
 
 import os
+import signal
 from typing import Final
 
 from zkelect.errors import (
     AuthenticationFailed,
+    EvictionFailed,
     InvalidArgument,
     Lost,
     MonkeyPatched,
@@ -22,12 +24,14 @@ from zkelect.errors import (
 )
 
 __all__ = [
+    "INTERRUPTED",
     "LOST",
     "NOT_DONE",
     "NOT_ELECTED",
     "NOT_EXECUTABLE",
     "NOT_FOUND",
     "NO_PERMISSION",
+    "STATUSES",
     "UNAVAILABLE",
     "USAGE",
     "exit_status",
@@ -42,6 +46,13 @@ NOT_ELECTED: Final = os.EX_TEMPFAIL
 NO_PERMISSION: Final = os.EX_NOPERM
 NOT_EXECUTABLE: Final = 126
 NOT_FOUND: Final = 127
+INTERRUPTED: Final = 128 + signal.SIGINT
+
+STATUSES: Final = (
+    f"Exit status: 0 done, {NOT_DONE} not done, {USAGE} wrong usage, {UNAVAILABLE} no answer, "
+    f"{NO_PERMISSION} no permission, {INTERRUPTED} interrupted."
+)
+"""What the help says of a command that has no others."""
 
 _STATUSES: Final[tuple[tuple[type[ZkelectError], int], ...]] = (
     (InvalidArgument, USAGE),
@@ -52,6 +63,7 @@ _STATUSES: Final[tuple[tuple[type[ZkelectError], int], ...]] = (
     (AuthenticationFailed, NO_PERMISSION),
     (NobodyLeads, NOT_DONE),
     (SwitchoverFailed, NOT_DONE),
+    (EvictionFailed, NOT_DONE),
     (Unreachable, UNAVAILABLE),
 )
 """The first kind that fits rules."""

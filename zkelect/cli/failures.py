@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -9,12 +10,13 @@ from typing import Final
 import click
 
 from zkelect.cli.escaping import printable
-from zkelect.cli.exits import USAGE, exit_status
+from zkelect.cli.exits import INTERRUPTED, NOT_DONE, USAGE, exit_status
 from zkelect.errors import ZkelectError
 
 __all__ = ["tell", "telling_failures"]
 
-_INTERRUPTED: Final = 130  # 128 + SIGINT, as shells have it
+_UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
+"""What a file or terminal answers that takes no more."""
 
 
 def tell(text: str) -> None:
@@ -40,5 +42,10 @@ def telling_failures() -> Iterator[None]:
     except ZkelectError as error:
         tell(str(error))
         raise click.exceptions.Exit(exit_status(error)) from error
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise  # click ends quietly when whoever reads our output has enough
+        tell(f"the output could not be written: {error.strerror}")
+        raise click.exceptions.Exit(NOT_DONE) from error
     except KeyboardInterrupt as interrupted:
-        raise click.exceptions.Exit(_INTERRUPTED) from interrupted
+        raise click.exceptions.Exit(INTERRUPTED) from interrupted

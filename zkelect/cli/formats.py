@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
+from zkelect.cli.escaping import printable
+
 __all__ = ["Format", "formatted", "write_json", "write_rows"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -27,8 +29,8 @@ def formatted(function: _Function) -> _Function:
     option = click.option(
         "-o",
         "--output",
-        type=click.Choice([*Format]),
-        default=Format.TABLE,
+        type=click.Choice([str(each) for each in Format]),  # of members it takes the names
+        default=str(Format.TABLE),
         show_default=True,
         callback=lambda _context, _parameter, value: Format(value),
         help="How to show it.",
@@ -42,11 +44,15 @@ def write_json(value: Any) -> None:
 
 
 def write_rows(rows: Iterable[Sequence[object]]) -> None:
-    """Write rows of tab-separated values; None is empty, a tab or newline within is escaped."""
+    """Write rows of tab-separated values: None is empty, true and false are as in JSON.
+
+    A backslash, and what is no visible character, tab and newline among it, is its escape.
+    """
     for row in rows:
         click.echo("\t".join(map(_field, row)))
 
 
 def _field(value: object) -> str:
-    text = "" if value is None else str(value)
-    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else printable(str(value).replace("\\", "\\\\"))

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from zkelect.cli.commands import SECTIONS, find
 from zkelect.cli.failures import telling_failures
@@ -41,6 +42,13 @@ class _Commands(click.Group):
         found = getattr(import_module(entry.module), entry.attribute)
         assert isinstance(found, click.Command)
         return found
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """As click does, but importing no command: a Tab is answered at once."""
+        entries = (entry for section in SECTIONS.values() for entry in section)
+        found = [entry for entry in entries if entry.name.startswith(incomplete)]
+        items = [CompletionItem(entry.name, help=entry.help) for entry in found]
+        return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
         for title, section in SECTIONS.items():

@@ -87,7 +87,7 @@ class Reason(StrEnum):
     EXPIRED = "expired"
     """The ensemble expired or closed the session, or answered with another one."""
     EVICTED = "evicted"
-    """Somebody deleted the candidate's znode."""
+    """An operator asked it to go, or somebody deleted the candidate's znode."""
     STALLED = "stalled"
     """The body made no progress within ``stall_timeout``."""
     UNHEALTHY = "unhealthy"

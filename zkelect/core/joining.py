@@ -16,6 +16,7 @@ from zkelect.core.moves import (
     watches,
 )
 from zkelect.core.state import Phase, State, Step
+from zkelect.core.yielding import step_back
 from zkelect.core.znodes import Roll
 from zkelect.errors import SequenceExhausted
 
@@ -119,6 +120,8 @@ def take_place(s: State, roll: Roll, event: ev.Rolled) -> Step:
     if event.record is None:
         s, deletion = doom(evolve(s, phase=Phase.JOINING, node=None), {own.node})
         return s, (*deletion, ev.MakeParent(stamp=s.stamp))
+    if s.is_evicted_by(event.record):
+        return step_back(s)
     s, strays = doom_strays(s, roll)
     if (worn := roll.exhausted) is not None:
         s, effects = give_up(s, SequenceExhausted(s.path, worn.node))

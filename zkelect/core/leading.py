@@ -7,7 +7,7 @@ from attrs import evolve
 from zkelect.core import events as ev
 from zkelect.core.events import Effect, Reason
 from zkelect.core.leaving import let_go
-from zkelect.core.moves import depose, doom_strays
+from zkelect.core.moves import depose, doom_strays, look
 from zkelect.core.state import Phase, State, Step
 from zkelect.core.znodes import Roll
 
@@ -38,7 +38,13 @@ def check_own(s: State, event: ev.Watched) -> Step:
         return s, ()
     if event.owner != s.session_id:
         return depose(evolve(s, node=None), Reason.EVICTED)
-    return s, (ev.ReadHandover(stamp=s.stamp),) if event.touched else ()
+    return wake(s) if event.touched else (s, ())
+
+
+def wake(s: State) -> Step:
+    """An operator has written our znode anew: to hand over, or to go."""
+    s, looks = look(s)
+    return s, (ev.ReadHandover(stamp=s.stamp), *looks)
 
 
 def roll_leading(s: State, event: ev.Rolled) -> Step:
@@ -48,6 +54,8 @@ def roll_leading(s: State, event: ev.Rolled) -> Step:
         return depose(evolve(s, node=None), Reason.EVICTED)
     if not s.is_same_history(event.record):
         return depose(s, Reason.RECORD_CHANGED)
+    if s.is_evicted_by(event.record):
+        return depose(evolve(s, record=event.record), Reason.EVICTED)
     s, deletions = doom_strays(s, roll)
     return s, (*deletions, *compare(s, roll))
 
@@ -74,7 +82,8 @@ def hand_over(s: State, event: ev.HandoverRead) -> Step:
 
 
 def record_leading(s: State, event: ev.Recorded) -> Step:
-    """A pause is nothing to a leader: it stays."""
-    if s.is_same_history(event.record):
-        return evolve(s, record=event.record, looking=False), ()
-    return depose(s, Reason.RECORD_CHANGED)
+    """A pause is nothing to a leader: it stays. Who is asked to go, goes."""
+    if not s.is_same_history(event.record):
+        return depose(s, Reason.RECORD_CHANGED)
+    s = evolve(s, record=event.record, looking=False)
+    return depose(s, Reason.EVICTED) if s.is_evicted_by(event.record) else (s, ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Final
+from unicodedata import is_normalized
 
 from zkelect.core.record import RECORD_SUFFIX
 from zkelect.errors import InvalidArgument
@@ -20,7 +21,8 @@ def normalize(path: str) -> str:
 
     :param path: absolute, below the chroot of the session.
     :raises InvalidArgument: not a path that can hold an election; the rules for names
-        are ZooKeeper's (Programmer's Guide, "The ZooKeeper Data Model").
+        are ZooKeeper's (Programmer's Guide, "The ZooKeeper Data Model"), and that two paths
+        must not look the same.
     """
     if not isinstance(path, str):
         raise InvalidArgument("path", path, f"text (str); give {_FORM}")
@@ -57,6 +59,15 @@ _REFUSALS: Final = (
     (lambda path: "" in _parts(path), "an empty part between slashes"),
     (lambda path: {".", ".."} & set(_parts(path)), "'.' and '..' are not resolved"),
     (_UNSAFE.search, "a character ZooKeeper does not allow"),
+    (lambda path: not path.isprintable(), "an invisible character"),
+    (
+        lambda path: any(part != part.strip() for part in _parts(path)),
+        "a space at an end of a part",
+    ),
+    (
+        lambda path: not is_normalized("NFC", path),
+        "a letter and its accent apart (it is not in Unicode's normal form C)",
+    ),
     (lambda path: _parts(path)[0] == "zookeeper", "/zookeeper belongs to the servers"),
     (
         lambda path: any(part.endswith(RECORD_SUFFIX) for part in _parts(path)),

@@ -128,6 +128,10 @@ class State:
         """Tell whether tokens made with that record belong to those made with ours."""
         return self.record is not None and self.record.is_same_history(record)
 
+    def is_evicted_by(self, record: Record | None) -> bool:
+        """Tell whether an operator asks our present candidate to go."""
+        return self.node is not None and record is not None and record.evicts(self.node.node)
+
     def is_own(self, node: str) -> bool:
         """Tell our present candidate by its name."""
         return self.node is not None and self.node.node == node

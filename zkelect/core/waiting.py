@@ -71,6 +71,6 @@ def touch(s: State, _: ev.RecordTouched) -> Step:
 
 def record_waiting(s: State, event: ev.Recorded) -> Step:
     """Another lineage or generation: the tokens we would get are of another history."""
-    if not s.is_same_history(event.record):
+    if not s.is_same_history(event.record) or s.is_evicted_by(event.record):
         return step_back(s)
     return grant(evolve(s, record=event.record, looking=False), event)

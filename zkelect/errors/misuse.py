@@ -21,6 +21,7 @@ __all__ = [
     "LeaderPresent",
     "Misuse",
     "MonkeyPatched",
+    "NameTaken",
     "NotStanding",
     "NothingToAdopt",
     "SessionClosed",
@@ -154,6 +155,17 @@ class ElectionPaused(Misuse):
         super().__init__(f"{path}: the election is {pause}; agree with them, then resume it")
 
 
+class NameTaken(Misuse):
+    """Another session has registered under that name, and holds it."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path}: another session holds this name; two processes are told to be the same one, "
+            "or the session of one that died has not expired yet: wait longer, or use another name"
+        )
+
+
 class NotStanding(Misuse):
     """Nobody of that name stands in the election.
 
@@ -166,7 +178,8 @@ class NotStanding(Misuse):
         self.standing: tuple[str, ...] = tuple(standing)
         who = ", ".join(map(repr, standing[:_NAMES_SHOWN])) or "nobody"
         more = f" and {len(standing) - _NAMES_SHOWN} more" if len(standing) > _NAMES_SHOWN else ""
-        super().__init__(f"{path}: {shortened(name)} does not stand; {who}{more} do")
+        verb = "do" if len(standing) > 1 else "does"
+        super().__init__(f"{path}: {shortened(name)} does not stand; {who}{more} {verb}")
 
 
 class SwitchoverInProgress(Misuse):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AuthenticationFailed",
     "ConnectFailed",
+    "EvictionFailed",
     "NobodyLeads",
     "NotElected",
     "PermissionDenied",
@@ -92,7 +93,8 @@ class PermissionDenied(Unreachable):
         as_whom = ", ".join(schemes) if schemes else "nobody (no auth was given)"
         super().__init__(
             f"{path}: permission to {permission} is missing; authenticated as {as_whom}. "
-            "Give auth= to connect(), or change the ACL"
+            "Give auth= to connect() (to the command: credentials in its configuration file), or "
+            "change the ACL"
         )
 
 
@@ -140,6 +142,19 @@ class SwitchoverFailed(Unreachable):
         self.name = name
         self.reason = reason
         super().__init__(f"{path}: no switchover to {name!r}: {reason}")
+
+
+class EvictionFailed(Unreachable):
+    """The candidate has not gone, and it would not be safe to delete it.
+
+    :ivar name: of the candidate. :ivar reason: why it is not safe.
+    """
+
+    def __init__(self, path: str, name: str, reason: str) -> None:
+        self.path = path
+        self.name = name
+        self.reason = reason
+        super().__init__(f"{path}: {name!r} is not evicted: {reason}")
 
 
 class SequenceExhausted(Unreachable):

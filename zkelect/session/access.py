@@ -12,7 +12,15 @@ from kazoo.security import ACL, CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, Id
 
 from zkelect.errors import InvalidArgument
 
-__all__ = ["Digest", "Sasl", "Tls", "client_options", "parse_acl", "tls_context"]
+__all__ = [
+    "Digest",
+    "Sasl",
+    "Tls",
+    "client_options",
+    "format_entry",
+    "parse_acl",
+    "tls_context",
+]
 
 _PERMISSIONS: Final = {"r": 1, "w": 2, "c": 4, "d": 8, "a": 16}
 _MECHANISMS: Final = {"DIGEST-MD5": ("puresasl",), "GSSAPI": ("puresasl", "kerberos")}
@@ -143,3 +151,9 @@ def _acl_entry(entry: str) -> ACL:
     if not (scheme and colon and permissions) or set(permissions) - set(_PERMISSIONS):
         raise InvalidArgument("acl", entry, f"the form is {_ACL_FORM}")
     return ACL(sum(_PERMISSIONS[letter] for letter in set(permissions)), Id(scheme, identity))
+
+
+def format_entry(entry: ACL) -> str:
+    """Return an entry as :func:`parse_acl` reads it."""
+    held = (letter for letter in "cdrwa" if entry.perms & _PERMISSIONS[letter])
+    return f"{entry.id.scheme}:{entry.id.id}:{''.join(held)}"

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import attrs
+
+from zkelect.core.acts import ActKind
 from zkelect.core.record import adopted, record_path
 from zkelect.errors import InvalidArgument, LeaderPresent, NothingToAdopt, RequestFailed
-from zkelect.session.records import read_record, write_record
+from zkelect.session.acts import new_act, write_record
+from zkelect.session.records import read_record
 from zkelect.session.roll import read_leader
 from zkelect.token import Token
 
@@ -22,7 +26,14 @@ _TRIES: Final = 5
 
 
 def adopt(
-    session: Session, path: str, dialect: Dialect, marks: Sequence[Token], timeout: float
+    session: Session,
+    path: str,
+    dialect: Dialect,
+    marks: Sequence[Token],
+    *,
+    why: str,
+    by: str | None,
+    timeout: float,
 ) -> int:
     """Write the record that puts this election's tokens above the marks; return its generation.
 
@@ -33,13 +44,15 @@ def adopt(
     if not marks or not all(isinstance(mark, Token) for mark in marks):
         form = "the tokens that stores keep as marks, at least one: Token.parse() reads them"
         raise InvalidArgument("marks", marks, form)
+    act = new_act(ActKind.ADOPT, why, by)
     _refuse_leader(session, path, dialect, timeout)
     for _ in range(_TRIES):
         present = read_record(session, path, "adopt", timeout)
         record = adopted(present, marks, zxid=session.zxid)
         if record is None:
             raise NothingToAdopt(path, max(marks), present.generation)
-        if write_record(session, path, record, "adopt", timeout):
+        highest = attrs.evolve(act, target=str(max(marks)))
+        if write_record(session, path, record, highest, timeout):
             return record.generation
     raise RequestFailed(record_path(path), "adopt", f"it was changed {_TRIES} times meanwhile")
 

@@ -261,7 +261,9 @@ class Candidacy:
 
     def granted(self, grant: ev.Grant) -> None:
         """Begin a leadership."""
-        self._term = new_term(grant, self.name, self._address)
+        promised = self.session.roster.promise(self.driver)
+        longest = self.session.timeout if promised else None
+        self._term = new_term(grant, self.name, self._address, longest)
         self.leadership = Leadership(
             token=self._term.token,
             path=self.path,

@@ -28,9 +28,13 @@ from zkelect.session.places import Places
 from zkelect.session.requests import Ensemble, Requests
 from zkelect.session.ticker import Timer
 
-__all__ = ["Driver", "Face", "Host", "Roster", "Watcher"]
+__all__ = ["SLICE", "Driver", "Face", "Host", "Roster", "Watcher"]
 
 _log: Final = logging.getLogger("zkelect.session")
+_news: Final = logging.getLogger("zkelect")
+
+SLICE: Final = 64
+"""Candidates checked by one probe; more take turns over successive probes."""
 
 
 class Watcher(Protocol):
@@ -52,6 +56,7 @@ class Roster:
         self.warm: dict[Driver, None] = {}
         self.first: dict[Driver, None] = {}
         self.leading: dict[Driver, None] = {}
+        self.promised: dict[Driver, None] = {}
         self.places: Final = Places()
         self._waves = Waves(0.0, 0)
 
@@ -69,8 +74,20 @@ class Roster:
             elif driver not in members:
                 news = news or not members
                 members[driver] = None
+        if not state.leads:
+            self.promised.pop(driver, None)
         if news:
             self._changed()
+
+    def promise(self, driver: Driver) -> bool:
+        """Check the record of a new leader by each probe from now on, if there is room.
+
+        So far each has checked it, for all had room. Then nothing renews its lease once the
+        record has changed, until it has read what it says; see :mod:`zkelect.core.eviction`.
+        """
+        if len(self.warm) - (driver in self.warm) < SLICE:
+            self.promised[driver] = None
+        return driver in self.promised
 
     def feed(self, make: Callable[[], Event]) -> None:
         """Let all who stand hear the same news, each as a value of its own."""
@@ -251,6 +268,7 @@ class Driver:
             name = type(event).__name__
             _log.debug("%s: %s, %s -> %s", after.path, name, before.phase, after.phase)
         self._tell_of_pause(before, after)
+        self._tell_of_eviction(before, after, event)
         for effect in effects:
             self._perform(effect)
         if before.connected != after.connected:
@@ -265,6 +283,16 @@ class Driver:
                 self._face.kept(after.kept_by)
         elif before.kept_by is not None and after.record is not None and not after.record.paused:
             self._face.kept(None)
+
+    def _tell_of_eviction(self, before: State, after: State, event: Event) -> None:
+        """Once, when it makes us go; by whom and why nothing else tells."""
+        record, node = getattr(event, "record", None), before.node
+        stays = after.node is node and after.phase is before.phase
+        if record is None or node is None or stays:
+            return
+        for eviction in record.evictions:
+            if eviction.node == node.node:
+                _news.warning("%s: %s is %s", after.path, node.node, eviction)
 
     def _perform(self, effect: Effect) -> None:
         """One line for each effect there is."""

@@ -19,7 +19,9 @@ from kazoo import exceptions as kz
 from kazoo.client import KazooClient
 from kazoo.protocol.states import EventType
 
+from zkelect.session.access import format_entry
 from zkelect.session.clock import Clock
+from zkelect.session.details import details_of
 
 __all__ = [
     "Awaited",
@@ -88,11 +90,16 @@ class Failure:
 
 @attrs.frozen(kw_only=True)
 class Stat:
-    """What we need of a znode's stat."""
+    """What we need of a znode's stat.
+
+    :ivar owner: session id of an ephemeral one, otherwise 0.
+    :ivar created: wall clock of the ensemble's leader, seconds since 1970: for people.
+    """
 
     czxid: int
     version: int
     owner: int
+    created: float = 0.0
 
 
 @attrs.frozen(kw_only=True)
@@ -269,6 +276,22 @@ class Gateway:
             done,
         )
 
+    def details(self, path: str, done: Done) -> None:
+        """Read all that the stat tells, None without a znode."""
+        self._send(
+            lambda: self._client.exists_async(path),
+            lambda value: None if value is None else details_of(value),
+            done,
+        )
+
+    def acl(self, path: str, done: Done) -> None:
+        """Read the ACL, its entries as text."""
+        self._send(
+            lambda: self._client.get_acls_async(path),
+            lambda value: tuple(map(format_entry, value[0])),
+            done,
+        )
+
     def delete(self, path: str, done: Done) -> None:
         """Delete a znode, whatever its version."""
         self._send(lambda: self._client.delete_async(path), _same, done)
@@ -410,7 +433,12 @@ def _items(results: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _stat(stat: Any) -> Stat:
-    return Stat(czxid=stat.czxid, version=stat.version, owner=stat.ephemeralOwner)
+    return Stat(
+        czxid=stat.czxid,
+        version=stat.version,
+        owner=stat.ephemeralOwner,
+        created=stat.ctime / 1000,
+    )
 
 
 def _same(value: Any) -> Any:

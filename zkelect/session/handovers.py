@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from zkelect.core.handover import decode_handover, encode_handover, handover_path
-from zkelect.errors import NobodyLeads, PermissionDenied, RequestFailed
+from zkelect.errors import NobodyLeads
+from zkelect.session.acts import commit_act
 from zkelect.session.asking import ask
 from zkelect.session.gateway import Failure, Fault, Operation, Put
+from zkelect.session.pages import commit, is_committed, read_page, value_of
 
 if TYPE_CHECKING:
+    from zkelect.core.acts import Act
     from zkelect.core.handover import Handover
     from zkelect.session.session import Session
 
@@ -21,23 +24,19 @@ def read_handover(session: Session, path: str, timeout: float) -> tuple[Handover
 
     A page that is missing is made.
     """
-    page = handover_path(path)
-    answer = ask(session, lambda g, done: g.get(page, done), timeout)
-    if isinstance(answer, Failure) and answer.fault is Fault.NO_NODE:
-        made = ask(session, lambda g, done: g.create(page, b"{}", done), timeout)
-        if not (isinstance(made, Failure) and made.fault is Fault.NODE_EXISTS):
-            _value(session, page, "create", made)
-        return read_handover(session, path, timeout)
-    data, stat = _value(session, page, "read", answer)
+    data, stat = read_page(session, handover_path(path), b"{}", timeout)
     return decode_handover(data, stat.version), stat.version
 
 
-def write_handover(session: Session, path: str, handover: Handover, timeout: float) -> bool:
+def write_handover(
+    session: Session, path: str, handover: Handover, timeout: float, act: Act | None = None
+) -> bool:
     """Write at the version it has, and wake its leader and heir, in one commit.
 
     They watch the leader's znode anyway: to write its data again tells both, without a watch
     or a request of theirs before.
 
+    :param act: written into the history with it.
     :returns: False when the page has another version by now, or the leader has gone.
     :raises NobodyLeads: it has gone before, so that nobody can drive the switchover.
     """
@@ -49,26 +48,15 @@ def write_handover(session: Session, path: str, handover: Handover, timeout: flo
         operations.append(wake)
     elif handover.pending:
         raise NobodyLeads(path)
-    answer = ask(session, lambda g, done: g.multi(operations, done), timeout)
-    items = [answer] if isinstance(answer, Failure) else answer
-    for operation, item in zip(operations, items, strict=False):
-        if isinstance(item, Failure) and item.fault in (Fault.BAD_VERSION, Fault.NO_NODE):
-            return False
-        if not (isinstance(item, Failure) and item.fault is Fault.ROLLED_BACK):
-            _value(session, operation.path, "write", item)
-    return True
+    if act is None:
+        refused = commit(session, operations, timeout)
+    else:
+        refused = commit_act(session, path, operations, act, timeout)
+    return is_committed(session, refused, Fault.BAD_VERSION, Fault.NO_NODE)
 
 
 def _wake(session: Session, node: str, timeout: float) -> Put | None:
     answer = ask(session, lambda g, done: g.get(node, done), timeout)
     if isinstance(answer, Failure) and answer.fault is Fault.NO_NODE:
         return None
-    return Put(path=node, data=_value(session, node, "read", answer)[0])
-
-
-def _value(session: Session, path: str, request: str, answer: Any) -> Any:
-    if not isinstance(answer, Failure):
-        return answer
-    if answer.fault is Fault.DENIED:
-        raise PermissionDenied(path, request, session.schemes) from answer.cause
-    raise RequestFailed(path, request, str(answer)) from answer.cause
+    return Put(path=node, data=value_of(session, node, "read", answer)[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Final
+from unicodedata import is_normalized
 from urllib.parse import urlsplit
 
 import attrs
@@ -14,6 +15,7 @@ __all__ = ["DEFAULT_PORT", "Hosts", "parse", "server_name"]
 
 DEFAULT_PORT: Final = 2181
 _FORM: Final = "the form is 'zk1:2181,zk2:2181,zk3:2181/chroot', IPv6 as '[::1]:2181'"
+_CREDENTIALS: Final = "no user and no password here; auth= takes them, or the configuration file"
 _SCHEMES: Final = ("zk://", "zookeeper://")
 _LETTERS: Final = re.compile(r"[\w.:%\[\]-]+")  # of a server; urlsplit passes over some others
 
@@ -47,6 +49,16 @@ def parse(hosts: str) -> Hosts:
     """
     if not isinstance(hosts, str):
         raise InvalidArgument("hosts", hosts, f"one text; {_FORM}")
+    try:
+        return _parse(hosts)
+    except InvalidArgument:
+        if "@" not in hosts:
+            raise
+    shown = "***" + hosts[hosts.rindex("@") :]
+    raise InvalidArgument("hosts", shown, f"{_CREDENTIALS}; {_FORM}")  # nor is it in a cause
+
+
+def _parse(hosts: str) -> Hosts:
     text = hosts.strip()
     for scheme in _SCHEMES:
         text = text.removeprefix(scheme)
@@ -82,7 +94,9 @@ def _chroot(chroot: str, hosts: str) -> str:
 
 
 def _is_node_name(part: str) -> bool:
-    return part not in ("", ".", "..") and part == part.strip() and part.isprintable()
+    """As in paths of elections: nothing that looks like something else."""
+    plain = part == part.strip() and part.isprintable() and is_normalized("NFC", part)
+    return plain and part not in ("", ".", "..")
 
 
 def server_name(host: str, port: int) -> str:

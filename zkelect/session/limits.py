@@ -9,9 +9,10 @@ from typing import Final, TypeGuard
 from zkelect.core.lease import smallest_timeout
 from zkelect.errors import InvalidArgument
 
-__all__ = ["check_session", "check_timeout"]
+__all__ = ["LONGEST_SESSION", "check_session", "check_timeout"]
 
-_LONGEST_SESSION: Final = 86_400.0
+LONGEST_SESSION: Final = 86_400.0
+"""Seconds; nobody may ask for more."""
 
 
 def check_timeout(
@@ -39,16 +40,16 @@ def check_session(session_timeout: float, tick_time: float | None, hops: int = 1
 
     :raises InvalidArgument: names the smallest session timeout that works.
     """
-    if tick_time is not None and not (_is_number(tick_time) and 0 < tick_time < _LONGEST_SESSION):
+    if tick_time is not None and not (_is_number(tick_time) and 0 < tick_time < LONGEST_SESSION):
         form = "a number of seconds above 0, as the servers have it, or None"
         raise InvalidArgument("tick_time", tick_time, form)
     least = smallest_timeout(tick_time)
-    if not _is_number(session_timeout) or not least <= session_timeout <= _LONGEST_SESSION:
+    if not _is_number(session_timeout) or not least <= session_timeout <= LONGEST_SESSION:
         raise InvalidArgument(
             "session_timeout",
             session_timeout,
             f"a number of seconds from {least:g}, the least that keeps a steady lease, to "
-            f"{_LONGEST_SESSION:g}",
+            f"{LONGEST_SESSION:g}",
         )
     if tick_time is not None and tick_time > session_timeout / 2:
         raise InvalidArgument("tick_time", tick_time, "at most half the session timeout")

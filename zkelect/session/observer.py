@@ -5,23 +5,19 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from zkelect.core.record import Term, decode_term
 from zkelect.core.znodes import Dialect, Entry
-from zkelect.errors import InvalidArgument, PermissionDenied, RequestFailed, ZkelectError
+from zkelect.errors import PermissionDenied, RequestFailed, ZkelectError
 from zkelect.session.gateway import Failure, Fault
+from zkelect.session.records import never_stood
 from zkelect.session.roll import Candidate, leader_of
 from zkelect.session.session import Session
 from zkelect.session.terms import term_path
 from zkelect.session.ticker import Timer
 
 __all__ = ["Observer"]
-
-_NOBODY_EVER: Final = (
-    "an election that somebody has stood for; nobody has at this one yet: look at the path, and "
-    "at the chroot of the session"
-)
 
 
 class Observer:
@@ -202,7 +198,7 @@ class Observer:
 
     def _error(self, path: str, failure: Failure) -> ZkelectError:
         if failure.fault is Fault.NO_NODE:
-            return InvalidArgument("path", self._path, _NOBODY_EVER)
+            return never_stood(self._path)
         if failure.fault is Fault.DENIED:
             return PermissionDenied(path, "read", self._session.schemes)
         return RequestFailed(path, "read", str(failure))

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import logging
-import time
 from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from zkelect.core.paths import check_name
+from zkelect.core.acts import ActKind
 from zkelect.core.pause import Pause
 from zkelect.core.record import record_path
 from zkelect.core.znodes import Roll
 from zkelect.errors import ElectionPaused, ForeignCandidate, RequestFailed
+from zkelect.session.acts import new_act, write_record
 from zkelect.session.operator import operator
-from zkelect.session.records import confirm_record, read_record, write_record
+from zkelect.session.records import confirm_record, read_record
 from zkelect.session.roll import read_entries, read_leader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from zkelect.core.acts import Act
     from zkelect.core.znodes import Dialect
     from zkelect.session.roll import Candidate
     from zkelect.session.session import Session
@@ -37,9 +38,8 @@ def pause(
 
     Whoever hears that it is the first after this commit has heard of the pause before.
     """
-    ours = Pause(by=operator() if by is None else by, why=why, since=time.time())
-    check_name(ours.by, "by")
-    check_name(ours.why, "why")
+    act = new_act(ActKind.PAUSE, why, by)
+    ours = Pause(by=operator() if by is None else by, why=why, since=act.at)
     _refuse_foreign(session, path, dialect, timeout)
 
     def agree(present: Pause | None) -> Pause:
@@ -49,15 +49,16 @@ def pause(
             raise ElectionPaused(path, present)
         return present
 
-    _change(session, path, agree, "pause", timeout)
+    _change(session, path, agree, act, timeout)
     return read_leader(session, path, dialect, timeout)
 
 
-def resume(session: Session, path: str, timeout: float) -> Pause | None:
+def resume(session: Session, path: str, why: str, by: str | None, timeout: float) -> Pause | None:
     """Take the pause out of the record; return the one that is over, None if there was none."""
-    over = _change(session, path, lambda _: None, "resume", timeout)
+    act = new_act(ActKind.RESUME, why, by)
+    over = _change(session, path, lambda _: None, act, timeout)
     if over is not None:
-        _log.info("%s: resumed by %s; it was %s", path, operator(), over)
+        _log.info("%s: %s; it was %s", path, act, over)
     return over
 
 
@@ -76,12 +77,15 @@ def _change(
     session: Session,
     path: str,
     agree: Callable[[Pause | None], Pause | None],
-    act: str,
+    act: Act,
     timeout: float,
 ) -> Pause | None:
-    """Write what is agreed to, at the version that was read; return what was there before."""
+    """Write what is agreed to, at the version that was read; return what was there before.
+
+    What changes nothing is no act, and not written to the history.
+    """
     for _ in range(_TRIES):
-        record = read_record(session, path, act, timeout)
+        record = read_record(session, path, act.kind, timeout)
         wanted = attrs.evolve(record, paused=agree(record.paused))
         done = (
             confirm_record(session, path, record, timeout)
@@ -90,4 +94,4 @@ def _change(
         )
         if done:
             return record.paused
-    raise RequestFailed(record_path(path), act, f"it was changed {_TRIES} times meanwhile")
+    raise RequestFailed(record_path(path), act.kind, f"it was changed {_TRIES} times meanwhile")

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from zkelect.core.lease import GAP, Lease, pace_of, patience_of
 from zkelect.session.clock import Clock
-from zkelect.session.driver import Driver, Roster
+from zkelect.session.driver import SLICE, Driver, Roster
 from zkelect.session.gateway import Check, Failure, Fault, Gateway
 
 __all__ = ["Prober"]
-
-SLICE: Final = 64
-"""Candidates checked by one probe; more take turns over successive probes."""
 
 
 class Prober:
@@ -104,9 +101,10 @@ class Prober:
             raise
 
     def _slice(self, warm: Sequence[Driver]) -> list[Driver]:
+        """Return whose turn it is, and those who were promised to be checked each time."""
         start = self._turn if self._turn < len(warm) else 0
         self._turn = start + SLICE
-        return list(warm[start : start + SLICE])
+        return list(dict.fromkeys((*self._roster.promised, *warm[start : start + SLICE])))
 
     def _receive(
         self,

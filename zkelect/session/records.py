@@ -1,19 +1,29 @@
-"""The election's record, as an operator reads and writes it."""
+"""The election's record, as an operator reads it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from zkelect.core.record import decode_record, encode_record, record_path
-from zkelect.errors import InvalidArgument, PermissionDenied, RequestFailed
+from zkelect.core.record import decode_record, record_path
+from zkelect.errors import InvalidArgument, RequestFailed
 from zkelect.session.asking import ask
-from zkelect.session.gateway import Check, Failure, Fault, Put, Stat
+from zkelect.session.gateway import Check, Failure, Fault
+from zkelect.session.pages import commit, is_committed, value_of
 
 if TYPE_CHECKING:
     from zkelect.core.record import Record
     from zkelect.session.session import Session
 
-__all__ = ["confirm_record", "read_record", "write_record"]
+__all__ = ["confirm_record", "never_stood", "read_record"]
+
+
+def never_stood(path: str) -> InvalidArgument:
+    """Return the error for an election without a record: the first candidate of ours makes it."""
+    expected = (
+        "no candidate of this library has ever stood for such an election; look at the path, and "
+        "at the chroot of the session"
+    )
+    return InvalidArgument("path", path, expected)
 
 
 def read_record(session: Session, path: str, act: str, timeout: float) -> Record:
@@ -24,45 +34,15 @@ def read_record(session: Session, path: str, act: str, timeout: float) -> Record
     """
     answer = ask(session, lambda g, done: g.get(record_path(path), done), timeout)
     if isinstance(answer, Failure) and answer.fault is Fault.NO_NODE:
-        expected = "an election that somebody has stood for: its record is made by a candidate"
-        raise InvalidArgument("path", path, expected)
-    data, stat = _value(session, record_path(path), "read", answer)
+        raise never_stood(path)
+    data, stat = value_of(session, record_path(path), "read", answer)
     record = decode_record(data, stat.version)
     if record is None:
         raise RequestFailed(record_path(path), act, "its data are no record of ours")
     return record
 
 
-def write_record(session: Session, path: str, record: Record, act: str, timeout: float) -> bool:
-    """Write a record at the version it has, which is the one that was read.
-
-    Whether it is written now, by us or, if our answer was lost, by our first try.
-    """
-    put = Put(path=record_path(path), data=encode_record(record), version=record.version)
-    if _commit(session, put, timeout):
-        return True
-    return read_record(session, path, act, timeout) == record
-
-
 def confirm_record(session: Session, path: str, record: Record, timeout: float) -> bool:
     """Whether that is the record by a quorum's word; who was read from may lag."""
-    return _commit(session, Check(path=record_path(path), version=record.version), timeout)
-
-
-def _commit(session: Session, operation: Put | Check, timeout: float) -> bool:
-    """False when the record has another version by now."""
-    answer = ask(session, lambda g, done: g.multi([operation], done), timeout)
-    item = answer if isinstance(answer, Failure) else answer[0]
-    if isinstance(item, Failure) and item.fault is Fault.BAD_VERSION:
-        return False
-    _value(session, operation.path, "write", item)
-    return True
-
-
-def _value(session: Session, path: str, request: str, answer: Any) -> tuple[bytes, Stat]:
-    if not isinstance(answer, Failure):
-        value: tuple[bytes, Stat] = answer
-        return value
-    if answer.fault is Fault.DENIED:
-        raise PermissionDenied(path, request, session.schemes) from answer.cause
-    raise RequestFailed(path, request, str(answer)) from answer.cause
+    check = Check(path=record_path(path), version=record.version)
+    return is_committed(session, commit(session, [check], timeout), Fault.BAD_VERSION)

@@ -250,14 +250,18 @@ class Requests:
         )
 
     def read_handover(self, effect: ev.ReadHandover) -> None:
-        """Read the page of the switchover; one that cannot be read is none."""
+        """Read the page of the switchover; one that cannot be read is none.
+
+        There need not be one: to evict a leader its znode is written anew, too.
+        """
         path = handover_path(self._path)
 
         def done(answer: Any) -> None:
             if _is(answer, Fault.UNKNOWN):
                 return
             if isinstance(answer, Failure):
-                _log.warning("%s: the switchover cannot be read: %s", path, answer)
+                if answer.fault is not Fault.NO_NODE:
+                    _log.warning("%s: the switchover cannot be read: %s", path, answer)
                 self._feed(ev.HandoverRead(stamp=effect.stamp, handover=None))
             else:
                 handover = decode_handover(answer[0], answer[1].version)

@@ -16,6 +16,7 @@ from zkelect.errors import LeadershipLost, Misuse, ZkelectError
 from zkelect.session.candidacy import Candidacy
 from zkelect.session.gateway import Failure
 from zkelect.session.leadership import Leadership
+from zkelect.session.status import Status, read_status
 from zkelect.session.ticker import Timer
 
 __all__ = ["Standing", "Steward", "take_office"]
@@ -106,6 +107,10 @@ class Standing:
     def phase(self) -> Phase:
         """Where it stands."""
         return self._candidacy.phase
+
+    def status(self) -> Status:
+        """Return where it stands at this moment."""
+        return read_status(self._candidacy)
 
     @property
     def leadership(self) -> Leadership | None:

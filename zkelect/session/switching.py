@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import attrs
 
+from zkelect.core.acts import ActKind
 from zkelect.core.handover import (
     Handover,
     HandoverState,
@@ -27,6 +28,7 @@ from zkelect.errors import (
     SwitchoverInProgress,
     ZkelectError,
 )
+from zkelect.session.acts import new_act
 from zkelect.session.gateway import Failure, Fault
 from zkelect.session.handovers import read_handover, write_handover
 from zkelect.session.limits import check_timeout
@@ -36,6 +38,7 @@ from zkelect.session.records import read_record
 from zkelect.session.roll import Candidate, read_leader, read_roll
 
 if TYPE_CHECKING:
+    from zkelect.core.acts import Act
     from zkelect.core.znodes import Dialect
     from zkelect.session.session import Session
 
@@ -171,9 +174,10 @@ class Petition:
             by=self._by,
             why=self._why,
         )
+        act = new_act(ActKind.SWITCHOVER, self._why, self._by, target.name)
         for _ in range(_TRIES):
             version = self._free_page(wish)
-            if version is None or self._write(attrs.evolve(wish, version=version)):
+            if version is None or self._write(attrs.evolve(wish, version=version), act):
                 return wish
         raise RequestFailed(handover_path(self._path), "write", f"changed {_TRIES} times meanwhile")
 
@@ -192,8 +196,8 @@ class Petition:
     def _read(self) -> tuple[Handover | None, int]:
         return read_handover(self._session, self._path, self._left())
 
-    def _write(self, handover: Handover) -> bool:
-        return write_handover(self._session, self._path, handover, self._left())
+    def _write(self, handover: Handover, act: Act | None = None) -> bool:
+        return write_handover(self._session, self._path, handover, self._left(), act)
 
     def _left(self) -> float:
         return max(self._deadline - self._session.now(), _FAREWELL)

@@ -14,15 +14,8 @@ from typing import Any, Final
 import attrs
 
 from zkelect.core import events as ev
-from zkelect.core.record import (
-    Term,
-    TermPhase,
-    decode_term,
-    encode_term,
-    extend_history,
-    is_closed,
-    record_path,
-)
+from zkelect.core.history import extend_history, is_closed
+from zkelect.core.record import Term, TermPhase, decode_term, encode_term, record_path
 from zkelect.session.gateway import Check, Delete, Failure, Fault, Gateway, Operation, Put, Stat
 from zkelect.token import Token
 
@@ -45,7 +38,7 @@ def history_path(path: str) -> str:
     return f"{record_path(path)}/history"
 
 
-def new_term(grant: ev.Grant, name: str, address: str) -> Term:
+def new_term(grant: ev.Grant, name: str, address: str, longest_lease: float | None) -> Term:
     """Return the term that a grant begins; it does not serve yet."""
     assert grant.stamp.session_id is not None  # a candidate has a session
     token = Token.issue(
@@ -61,6 +54,7 @@ def new_term(grant: ev.Grant, name: str, address: str) -> Term:
         address=address,
         phase=TermPhase.PREPARING,
         since=time.time(),
+        longest_lease=longest_lease,
     )
 
 

@@ -27,11 +27,17 @@ class Adopter(Protocol):
     def path(self) -> str:
         """The election's path."""
 
-    def adopt(self, *marks: Token, timeout: float) -> int:
+    def adopt(self, *marks: Token, why: str, by: str | None, timeout: float) -> int:
         """Put the tokens of later leaders above these marks; return the new generation."""
 
 
-def adopt(election: Adopter, *stores: Marked | Mark, timeout: float = 10.0) -> int:
+def adopt(
+    election: Adopter,
+    *stores: Marked | Mark,
+    why: str = "",
+    by: str | None = None,
+    timeout: float = 10.0,
+) -> int:
     """Let this election continue the history that the stores remember.
 
     Needed once after ZooKeeper was wiped, replaced or restored: until then every store refuses
@@ -40,6 +46,8 @@ def adopt(election: Adopter, *stores: Marked | Mark, timeout: float = 10.0) -> i
 
     :param election: whose candidates were refused; nobody may lead now.
     :param stores: all the guarded stores of this election, or their marks.
+    :param why: for people, in the election's history.
+    :param by: who adopts; user and host of this process when None.
     :param timeout: seconds to wait for each answer of ZooKeeper.
     :returns: the new generation.
     :raises DomainTaken: a store's domain belongs to another election.
@@ -53,7 +61,7 @@ def adopt(election: Adopter, *stores: Marked | Mark, timeout: float = 10.0) -> i
         raise InvalidArgument("stores", stores, "at least one store that has a mark")
     for mark in kept:
         _check_election(election, mark)
-    return election.adopt(*(mark.token for mark in kept), timeout=timeout)
+    return election.adopt(*(mark.token for mark in kept), why=why, by=by, timeout=timeout)
 
 
 def _check_election(election: Adopter, mark: Mark) -> None:

@@ -12,7 +12,7 @@ from zkelect.token import Token
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = ["Batch", "Committing", "Transaction", "ZnodeFence"]
+__all__ = ["Batch", "Committing", "Transaction", "ZnodeFence", "valid_path"]
 
 _ANY: Final = -1
 _LAST_VERSION: Final = 2**31 - 1
@@ -63,7 +63,7 @@ class ZnodeFence:
     transaction whose answer is lost with the session, or not there in time: the error then
     says that it may have been committed, and who comes next finds out by reading.
 
-    Read in the leadership's own session, or after ``sync``: another session's server may lag.
+    Read by :class:`zkelect.Znodes` in the leadership's own session; another one's server may lag.
 
     Isolation: a multi is atomic; what it must not overtake it names by version. Any number of
     threads may commit at the same time, and the server takes them in any order.
@@ -133,14 +133,14 @@ class Transaction:
 
         :raises InvalidArgument: no path, or no version. :raises Misuse: outside of the block.
         """
-        where, at = _valid_path(path), _valid_version(version)
+        where, at = valid_path(path), _valid_version(version)
         self._open().check(where, at)
 
     def set_data(
         self, path: str, data: bytes | bytearray | memoryview, version: int = _ANY
     ) -> None:
         """Set the data of a znode that is there, at this version; raises as :meth:`check`."""
-        where, content, at = _valid_path(path), _valid_data(data), _valid_version(version)
+        where, content, at = valid_path(path), _valid_data(data), _valid_version(version)
         self._open().set_data(where, content, at)
 
     def create(
@@ -150,12 +150,12 @@ class Transaction:
 
         :param ephemeral: it goes with the session, not with the leadership.
         """
-        where, content = _valid_path(path), _valid_data(data)
+        where, content = valid_path(path), _valid_data(data)
         self._open().create(where, content, ephemeral=ephemeral)
 
     def delete(self, path: str, version: int = _ANY) -> None:
         """Delete a znode without children, at this version; raises as :meth:`check`."""
-        where, at = _valid_path(path), _valid_version(version)
+        where, at = valid_path(path), _valid_version(version)
         self._open().delete(where, at)
 
     def _open(self) -> Batch:
@@ -177,7 +177,12 @@ class Transaction:
         )
 
 
-def _valid_path(path: str) -> str:
+def valid_path(path: str) -> str:
+    """Return the path, if it can be one below the session's chroot.
+
+    :raises InvalidArgument: the rules for names are ZooKeeper's (Programmer's Guide, "The
+        ZooKeeper Data Model").
+    """
     expected = "an absolute znode path such as '/config', in its only spelling"
     if not isinstance(path, str) or not path.startswith("/") or _UNSAFE.search(path):
         raise InvalidArgument("path", path, expected)

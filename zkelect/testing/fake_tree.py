@@ -75,6 +75,9 @@ class Stat:
     czxid: int
     version: int
     ephemeralOwner: int  # noqa: N815  # kazoo's spelling
+    cversion: int = 0
+    numChildren: int = 0  # noqa: N815
+    ctime: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -96,7 +99,13 @@ class Znode:
     @property
     def stat(self) -> Stat:
         """What a reply tells of it."""
-        return Stat(czxid=self.czxid, version=self.version, ephemeralOwner=self.owner)
+        return Stat(
+            czxid=self.czxid,
+            version=self.version,
+            ephemeralOwner=self.owner,
+            cversion=2 * self.creations - len(self.children),
+            numChildren=len(self.children),
+        )
 
 
 # --- what can be asked ----------------------------------------------------------------------

@@ -1,0 +1,1 @@
+"""``zkelect fence``: the marks that guarded stores keep, as an operator looks at them."""
