@@ -20,7 +20,7 @@ from zkelect.core.znodes import KAZOO
 
 EVICTING: Final = frozenset(kind for kind in HAPPENINGS if kind.startswith("an operator"))
 
-pytestmark = pytest.mark.timeout(900)  # against a hang: each takes a minute or less on a machine of its own
+pytestmark = pytest.mark.timeout(900)  # against a hang: each takes a minute or so, alone
 
 
 def explore(limits: Limits) -> Report:
