@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-
 @pytest.fixture
 def begin(zookeeper: LocalEnsemble) -> Iterator[Callable[..., Running]]:
     """Begin a command: ``begin("watch", path)``; keywords change its environment."""
