@@ -78,7 +78,10 @@ def test_the_history_keeps_the_last_hundred_terms() -> None:
 
 
 def test_the_history_keeps_the_last_hundred_acts_as_well() -> None:
-    history = [*map(term, range(HISTORY_LENGTH)), *map(act, range(HISTORY_LENGTH + 5))]
+    history: list[Term | Act] = [
+        *map(term, range(HISTORY_LENGTH)),
+        *map(act, range(HISTORY_LENGTH + 5)),
+    ]
     kept = decode_events(written(*history))
     assert kept == (*history[:HISTORY_LENGTH], *history[-HISTORY_LENGTH:])
 

@@ -77,11 +77,11 @@ def test_programs_read_json(
     a, _ = queue("a", "b")
     node = operator.nodes(path)[1]
     done = evict(node, "-y", "-o", "json")
-    assert json.loads(done.out) == {"name": "b", "node": node, "outcome": "deleted", "pause": None}
+    assert json.loads(done.out) == {"name": "b", "node": node, "outcome": "deleted", "paused": None}
     until(a.election.leader, "a's term is written")
     a.election.pause("freeze", by="K")
     told = json.loads(evict("a", "-y", "-o", "json").out)
-    assert (told["outcome"], told["pause"]["by"]) == ("gone", "K")
+    assert (told["outcome"], told["paused"]["by"]) == ("gone", "K")
 
 
 def test_where_nobody_can_be_asked_nothing_is_done_without_yes(
@@ -152,3 +152,11 @@ def test_ctrl_c_says_what_it_leaves(
     assert ended.status == 128 + signal.SIGINT
     assert "may have been asked to go, and goes if it lives" in ended.err
     assert operator.nodes(path) == [dead]
+
+
+def test_where_nobody_ever_stood_the_path_is_said_to_be_wrong(
+    zkelect_command: Callable[..., Ended], path: str
+) -> None:
+    done = zkelect_command("evict", path, "x", "--yes")
+    assert done.status == 64
+    assert "has ever stood" in done.err

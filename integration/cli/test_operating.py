@@ -89,6 +89,7 @@ def test_programs_read_json_and_nothing_else_is_on_standard_output(
         "token": str(leader.token),
         "phase": "serving",
         "since": leader.since,
+        "foreign": False,
     }
     assert paused["paused"]["why"] == "a disk"
     assert json.loads(act("resume", "-y", "-o", "json").out) == {"resumed": paused["paused"]}

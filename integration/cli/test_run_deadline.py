@@ -157,10 +157,10 @@ def test_h72_an_election_of_three_seconds_does_not_touch_it(
     household: Begin, tmp_path: Path
 ) -> None:
     config = tmp_path / "config.toml"
-    config.write_text("session_timeout = 10.0\ntick_time = 0.5\n")
-    with LocalEnsemble(3, tick_time=0.5) as servers:
+    config.write_text("tick_time = 0.5\n")
+    with LocalEnsemble(3, tick_time=0.5, max_session_timeout=20.0) as servers:
         run = household(
-            "--config", str(config), "--session-timeout", "10", *LINGERING, hosts=servers.hosts
+            "--config", str(config), "--session-timeout", "20", *LINGERING, hosts=servers.hosts
         )
         life = Life.begin(run)
         granted = life.deadline

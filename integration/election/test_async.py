@@ -185,7 +185,7 @@ def test_who_waits_too_long_is_not_elected(
     async def main() -> None:
         async with connect() as session:
             election = zkelect.AsyncElection(session, path)
-            with pytest.raises(zkelect.NotElected, match="1 candidates ahead"):
+            with pytest.raises(zkelect.NotElected, match="1 candidate ahead"):
                 async with election.campaign(timeout=0.5):
                     pass
             with pytest.raises(zkelect.NotElected):

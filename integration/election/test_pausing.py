@@ -112,7 +112,7 @@ def test_who_stands_alone_waits_and_is_told_of_whom_and_why(
     cast("A").lead()
     a = cast("B")
     console.pause(WHY, by=ADA)
-    told = rf"not elected within 0\.5 s \(1 candidates ahead\); the election is paused by '{ADA}'"
+    told = rf"not elected within 0\.5 s \(1 candidate ahead\); the election is paused by '{ADA}'"
     with pytest.raises(zkelect.NotElected, match=f"{told} since .* UTC: {WHY}") as late:
         a.election.run(lambda _: None, timeout=0.5)
     assert late.value.pause == console.paused()

@@ -93,8 +93,10 @@ def test_each_command_has_help_that_fits_a_terminal(entry: Entry) -> None:
 def leaves() -> Iterator[tuple[str, ...]]:
     for entry in ENTRIES:
         found = loaded(entry)
-        within = found.commands if isinstance(found, click.Group) else {}
-        yield from [(entry.name, name) for name in within] or [(entry.name,)]
+        if isinstance(found, click.Group):
+            yield from ((entry.name, name) for name in found.commands)
+        else:
+            yield (entry.name,)
 
 
 @pytest.mark.parametrize("words", [*leaves()], ids=" ".join)

@@ -139,7 +139,7 @@ def test_a_command_that_ends_by_itself(begin: Begin) -> None:
         assert run.hear() == Dead()
 
 
-def test_what_it_leaves_behind_is_ended_too(begin: Begin) -> None:
+def test_h70_what_it_leaves_behind_is_ended_too(begin: Begin) -> None:
     run = begin("sh", "-c", '(setsid sh -c "$0" &) ; read x < /dev/null', DEAF)
     run.start(boottime() + LONG, grace=0.1)
     assert isinstance(run.hear(), Started)
@@ -159,7 +159,7 @@ def test_a_command_that_cannot_be_executed(begin: Begin, command: str, number: i
     assert run.hear() == Dead()
 
 
-def test_the_end_of_the_elector_is_the_end_of_all(begin: Begin) -> None:
+def test_h70_the_end_of_the_elector_is_the_end_of_all(begin: Begin) -> None:
     run = begin("sh", "-c", DEAF)
     run.start(boottime() + LONGER, grace=LONG)
     assert run.read() == "up\n"  # leaving is what every test ends with
@@ -218,7 +218,7 @@ def test_without_one_it_is_dead_by_the_deadline(begin: Begin) -> None:
     assert run.hear() == Dead()
 
 
-def test_what_is_over_is_not_even_started(begin: Begin) -> None:
+def test_h72_what_is_over_is_not_even_started(begin: Begin) -> None:
     run = begin("sh", "-c", "echo started")
     run.start(boottime() - 1.0)
     assert (run.hear(), run.hear()) == (Ending(Cause.LATE), Dead())
@@ -233,7 +233,7 @@ def test_a_signal_is_passed_on_to_all(begin: Begin) -> None:
     assert (run.read(), run.read()) == ("heard\n", "heard\n")
 
 
-def test_what_is_meant_for_others_does_not_end_it(begin: Begin) -> None:
+def test_h70_what_is_meant_for_others_does_not_end_it(begin: Begin) -> None:
     run = begin("sh", "-c", "exit 5")
     for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP:
         run.process.send_signal(number)

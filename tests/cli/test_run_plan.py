@@ -41,12 +41,12 @@ def test_a_deadline_never_falls() -> None:
     assert Plan(GRACE, DEADLINE).renewed(DEADLINE - 3).deadline == DEADLINE
 
 
-def test_an_end_that_has_begun_is_not_called_off_by_a_renewal() -> None:
+def test_h72_an_end_that_has_begun_is_not_called_off_by_a_renewal() -> None:
     plan = Plan(GRACE, DEADLINE).did(Act.TERMINATE, ASK)
     assert plan.renewed(DEADLINE + 50) == plan
 
 
-def test_an_end_by_order_counts_its_grace_from_then_but_never_past_the_deadline() -> None:
+def test_h72_an_end_by_order_counts_its_grace_from_then_but_never_past_the_deadline() -> None:
     early = Plan(GRACE, DEADLINE).ended(50.0)
     assert (early.due(50.0), early.kill_at) == (Act.TERMINATE, 51.0)
     late = Plan(GRACE, DEADLINE).ended(DEADLINE - 0.5)

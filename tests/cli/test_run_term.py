@@ -202,7 +202,9 @@ def test_a_loss_is_ordered_once_and_at_once_where_no_instant_is_left(
     assert seen == [(False, "0.00\n")]
 
 
-def test_one_that_ends_well_after_the_loss_is_lost_all_the_same(make: Make, office: Office) -> None:
+def test_h71_one_that_ends_well_after_the_loss_is_lost_all_the_same(
+    make: Make, office: Office
+) -> None:
     keeper = Script(Started(1), lambda: office.end(Reason.EVICTED), Ending(Cause.EXITED, 0), Dead())
     assert make(keeper).follow().lost == Reason.EVICTED
 
@@ -232,7 +234,7 @@ def test_a_leadership_that_is_over_before_it_begins_starts_nothing_that_lives(
 # --- what fails --------------------------------------------------------------------------------
 
 
-def test_the_keeper_lost_is_replaced_before_the_term_is_left(make: Make) -> None:
+def test_h70_the_keeper_lost_is_replaced_before_the_term_is_left(make: Make) -> None:
     keeper = Script(Started(1))
     with pytest.raises(KeeperLost):
         make(keeper).follow()
@@ -245,7 +247,7 @@ def test_one_that_tells_that_all_are_dead_is_not_replaced(make: Make) -> None:
     assert keeper.taken_over == 0
 
 
-def test_after_the_deadline_the_elector_kills_too(make: Make, office: Office) -> None:
+def test_h72_after_the_deadline_the_elector_kills_too(make: Make, office: Office) -> None:
     office.deadline = boottime()
     keeper = Script(Started(1), nothing, Ending(Cause.LATE), Dead())
     make(keeper).follow()

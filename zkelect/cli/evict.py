@@ -63,6 +63,8 @@ def evict(
     with target.session() as session:
         election = zkelect.Election(session, path)
         roll = election.candidates(target.timeout)
+        if not roll:
+            election.paused(target.timeout)  # nobody has ever stood: the path is wrong
         whom = find_candidate(election.path, who, roll, foreign=foreign)
         ask_consent(printable(_question(election.path, whom, roll)), yes)
         try:
@@ -84,7 +86,7 @@ def evict(
             "name": evicted.name,
             "node": evicted.node,
             "outcome": str(evicted.outcome),
-            "pause": pause_fields(evicted.pause),
+            "paused": pause_fields(evicted.pause),
         },
     )
 

@@ -113,7 +113,8 @@ class NotElected(Unreachable, TimeoutError):
         self.timeout = timeout
         self.ahead = ahead
         self.pause = pause
-        place = "not in the queue" if ahead is None else f"{ahead} candidates ahead"
+        candidates = "candidate" if ahead == 1 else "candidates"
+        place = "not in the queue" if ahead is None else f"{ahead} {candidates} ahead"
         how = (
             "withdrawn before it was elected"
             if timeout is None

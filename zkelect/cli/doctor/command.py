@@ -14,7 +14,7 @@ from rich.console import Console
 
 from zkelect.cli.connection import Target, reaching
 from zkelect.cli.doctor.diagnosis import diagnose, worst
-from zkelect.cli.doctor.report import HEADINGS, field_rows, json_object, report
+from zkelect.cli.doctor.report import field_rows, json_object, report
 from zkelect.cli.doctor.visit import Visit
 from zkelect.cli.drawing import Page, new_console, print_lines
 from zkelect.cli.durations import Seconds
@@ -86,7 +86,7 @@ def doctor(target: Target, path: str | None, watch_host: float, output: Format) 
     if output is Format.JSON:
         write_json(json_object(facts, findings))
     elif output is Format.TSV:
-        write_rows([HEADINGS, *field_rows(findings)])
+        write_rows(field_rows(findings))
     else:
         console = new_console()
         print_lines(console, report(Page.of(console), facts, findings))

@@ -14,6 +14,7 @@ from zkelect.cli.doctor.finding import Finding, Severity
 from zkelect.cli.doctor.timing import lease_of, timeout_needed
 from zkelect.cli.drawing import Column, Line, Page, Table
 from zkelect.cli.escaping import printable
+from zkelect.core.znodes import LAST_SEQUENCE
 
 __all__ = ["HEADINGS", "field_rows", "headline", "json_object", "report"]
 
@@ -154,7 +155,7 @@ def _election_lines(election: Election) -> Iterator[str]:
         state = "is in office" if look.in_office else "is first in the queue"
         yield f"{look.names.get(look.first, look.first.node)} {state}"
     if election.next_sequence is not None:
-        yield f"next number {election.next_sequence} of {2**31 - 1}"
+        yield f"next number {election.next_sequence} of {LAST_SEQUENCE}"
     yield f"the roll is {look.size} bytes"
 
 
