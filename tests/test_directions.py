@@ -25,7 +25,7 @@ BREACHES = [
     ("directions", "stores/sqlite.py", "zkelect.session.wire"),
     ("directions", "election.py", "zkelect.testing"),
     ("directions", "testing/__init__.py", "zkelect.cli"),
-    ("directions", "cli/__init__.py", "zkelect.recipes"),
+    ("directions", "recipes/__init__.py", "zkelect.cli"),
     ("directions", "group.py", "zkelect.server"),
     ("directions", "server/pages.py", "zkelect.cli"),
     ("pure", "core/lease.py", "time"),

@@ -229,7 +229,7 @@ def broken(
     def invoke(fence: str) -> Result:
         command, run = candidate(tmp_path, fence), demo.run
         monkeypatch.setattr(
-            main, "run", lambda screen, **settings: run(screen, program=command, **settings)
+            demo, "run", lambda screen, **settings: run(screen, program=command, **settings)
         )
         return CliRunner().invoke(main.command, ["demo", "--json"])
 

@@ -96,6 +96,12 @@ SECTIONS: Final[dict[str, tuple[Entry, ...]]] = {
             "fence",
             "Look at the marks of guarded stores, and adopt them.",
         ),
+        Entry(
+            "promote",
+            "zkelect.cli.promote.command",
+            "promote",
+            "Keep one primary among replicated servers: promote, demote, re-join.",
+        ),
     ),
     "Check": (
         Entry(

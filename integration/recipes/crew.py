@@ -1,0 +1,228 @@
+"""The agents of a cluster, each a process behind a proxy of its own, and what ZooKeeper says."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import psycopg
+from election.waiting import until
+
+import zkelect
+from zkelect.recipes.board import Board
+from zkelect.recipes.operating import Promotion
+from zkelect.recipes.page import Page, Phase
+from zkelect.testing import FaultProxy
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from recipes.cluster import Cluster, Node
+
+    from zkelect.testing import LocalEnsemble
+
+__all__ = ["Agent", "Crew"]
+
+_PROGRAM: Final = Path(__file__).with_name("agent_process.py")
+_SESSION: Final[dict[str, Any]] = {"session_timeout": 2.0, "tick_time": 0.2}
+_POLICY: Final[dict[str, Any]] = {"patience": 0.5, "cool_down": 0.1, "phase_timeout": 10.0}
+
+
+class Agent:
+    """One agent: started, frozen, killed, ended."""
+
+    def __init__(self, task: dict[str, Any], log: Path) -> None:
+        self._task = task
+        self.log = log
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, str(_PROGRAM)],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(self._task).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def freeze(self) -> None:
+        """Stop it where it is, until it is resumed."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+    def resume(self) -> None:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGCONT)
+
+    def wait_ended(self) -> int:
+        """Wait until it ends by itself; return its exit status."""
+        assert self.process is not None
+        return self.process.wait(30)
+
+    def kill(self) -> None:
+        self.end(signal.SIGKILL)
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int | None:
+        """End it; return its exit status."""
+        process, self.process = self.process, None
+        if process is None:
+            return None
+        process.send_signal(how)
+        process.send_signal(signal.SIGCONT)
+        try:
+            status = process.wait(30)
+        finally:
+            process.kill()
+            assert process.stdin is not None
+            process.stdin.close()
+            process.wait()
+        return status
+
+
+class Crew:
+    """An agent for each server of the cluster, running, in a block.
+
+    :param policy: what is not as tests have it. :param members: options of each member.
+    :param session: options of their sessions.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        zookeeper: LocalEnsemble,
+        *,
+        path: str = "/cluster",
+        policy: dict[str, Any] | None = None,
+        members: dict[str, dict[str, Any]] | None = None,
+        session: dict[str, Any] | None = None,
+    ) -> None:
+        self.cluster = cluster
+        self._zookeeper = zookeeper
+        self._path = path
+        self._policy = {**_POLICY, **(policy or {})}
+        self._members = members or {}
+        self._session = {**_SESSION, **(session or {})}
+        self.agents: dict[str, Agent] = {}
+        self.proxies: dict[str, FaultProxy] = {}
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opened:
+            session = opened.enter_context(zkelect.connect(self._zookeeper.hosts, **self._session))
+            self.session = session
+            self.board = Board(session, self._path)
+            self.promotion = Promotion(session, self._path)
+            for name, node in self.cluster.nodes.items():
+                proxy = opened.enter_context(FaultProxy(self._zookeeper.hosts))
+                self.proxies[name] = proxy
+                agent = Agent(self._task(node, proxy), self.cluster.folder / f"{name}.agent.log")
+                self.agents[name] = agent
+                opened.callback(agent.kill)
+                agent.start()
+            self._opened = opened.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            self.tell()
+        self._opened.close()
+
+    # --- looking --------------------------------------------------------------------------------
+
+    @property
+    def page(self) -> Page | None:
+        """What was decided last."""
+        return self.board.page()[0]
+
+    def logged(self, text: str) -> bool:
+        """Whether an agent has logged that."""
+        return any(
+            text in agent.log.read_text("utf-8", "replace") for agent in self.agents.values()
+        )
+
+    def primary(self) -> str | None:
+        """Return who is primary, when all is steady."""
+        page = self.page
+        return page.primary if page is not None and page.phase is Phase.STEADY else None
+
+    def wait_steady(self, *, without: str | None = None) -> str:
+        """Wait until there is a primary, other than the one named; return its name."""
+        found: list[str] = []
+
+        def steady() -> bool:
+            name = self.primary()
+            found[:] = [name] if name not in (None, without) else []
+            return bool(found)
+
+        until(steady, f"a primary other than {without}")
+        return found[0]
+
+    def wait_following(self) -> None:
+        """Wait until all servers follow the primary, whoever that is by then."""
+        try:
+            until(self._all_follow, "all follow the primary")
+        except AssertionError:
+            self.tell()
+            raise
+
+    def count_following(self) -> int:
+        """Return how many servers follow the primary; none while there is no primary."""
+        primary = self.primary()
+        if primary is None:
+            return 0
+        query = "select count(*) from pg_stat_replication where state = 'streaming'"
+        with suppress(psycopg.Error):  # it is just being demoted
+            return int(self.cluster[primary].ask(query))
+        return 0
+
+    def _all_follow(self) -> bool:
+        return self.count_following() == len(self.cluster.nodes) - 1
+
+    def tell(self) -> None:
+        """Print what the agents have logged last."""
+        for name, agent in self.agents.items():
+            text = agent.log.read_text("utf-8", "replace")
+            print(f"--- {name}\n{text[-6000:]}")
+        print(self.page)
+
+    # --- doing ------------------------------------------------------------------------------------
+
+    def kill_host(self, name: str) -> None:
+        """Let server and agent end at once, as when their host loses power."""
+        self.agents[name].kill()
+        self.cluster[name].kill()
+
+    def _task(self, node: Node, proxy: FaultProxy) -> dict[str, Any]:
+        place = node.place
+        return {
+            "hosts": proxy.hosts,
+            "path": self._path,
+            "session": self._session,
+            "policy": self._policy,
+            "agent": {"interval": 0.2},
+            "member": {
+                "name": node.name,
+                "address": node.address,
+                **self._members.get(node.name, {}),
+            },
+            "place": {
+                "data_directory": str(place.data_directory),
+                "local": place.local,
+                "credentials": place.credentials,
+            },
+        }

@@ -1,0 +1,114 @@
+"""The coordinator is killed at each phase boundary: the next one completes what was begun (H81)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import pytest
+from election.waiting import until
+from recipes.page_watch import PageWatch
+from recipes.sampler import terms
+
+from zkelect.recipes.page import Phase, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from recipes.postgres_stage import Stage
+
+    from zkelect.recipes.page import Page
+
+pytestmark = pytest.mark.timeout(600)
+
+CHANGING = [Phase.DEMOTE, Phase.FREEZE, Phase.CATCH_UP, Phase.PROMOTE, Phase.OPEN]
+
+
+class Assassin:
+    """Kills the coordinator's agent as soon as it has written a page of this phase, once."""
+
+    def __init__(self, here: Stage, phase: Phase) -> None:
+        self._here = here
+        self._phase = phase
+        self.killed = ""
+
+    def __call__(self, page: Page) -> None:
+        if page.phase is self._phase and not self.killed:
+            self._here.crew.agents[page.coordinator].kill()
+            self.killed = page.coordinator
+
+
+@pytest.mark.parametrize("planned", [False, True], ids=["fail-over", "switchover"])
+@pytest.mark.parametrize("phase", CHANGING)
+def test_h81_the_coordinator_is_killed_at_each_phase(
+    stage: Callable[..., Stage], phase: Phase, planned: bool
+) -> None:
+    """T4. Never two promotions with one token, and never two servers that take writes."""
+    here = stage()
+    first = here.primary
+    assassin = Assassin(here, phase)
+    with PageWatch(here.crew.board, assassin) as watch:
+        before = here.crew.page
+        assert before is not None
+        begin(here, planned)
+        until(lambda: assassin.killed, f"the coordinator is killed at {phase}")
+        for name in {assassin.killed, first} if not planned else {assassin.killed}:
+            here.crew.agents[name].start()  # as its init system does
+        until(lambda: settled(here, before), "a primary is open again")
+        until(lambda: joined(here), "all follow, or are refused")
+        here.primaries.append(here.crew.wait_steady())
+    here.writer.wait_for(20)
+    apart = refused(here)
+    assert apart <= {page.winner for page in watch.pages}, "it was never promoted apart"
+    check_promotions(watch.pages)
+    check_terms(here, watch.pages)
+    assert not planned or here.lost_rows() == []
+    here.check_all_equal(without=apart)
+
+
+def refused(here: Stage) -> set[str]:
+    """Return who was promoted, and died before another server knew: H82, by its number.
+
+    The successor's timeline has the same number, from the same byte, and is another one.
+    """
+    beats = here.crew.promotion.status().beats
+    return {beat.name for beat in beats if "pg_basebackup" in beat.observed.rebuild}
+
+
+def joined(here: Stage) -> bool:
+    """Tell whether each server follows the primary, or is refused."""
+    return here.crew.count_following() + len(refused(here)) == len(here.cluster.nodes) - 1
+
+
+def begin(here: Stage, planned: bool) -> None:
+    """Have the primary changed, and do not wait for it."""
+    if not planned:
+        here.crew.kill_host(here.primary)
+        return
+    here.crew.board.ask(Request(id="once", to="beta", by="the test"))
+
+
+def settled(here: Stage, before: Page) -> bool:
+    page = here.crew.page
+    return page is not None and page.phase is Phase.STEADY and page.reign != before.reign
+
+
+def check_promotions(pages: Sequence[Page]) -> None:
+    """Each promotion has a token of its own, in the page that orders it and in the fence."""
+    ordered = defaultdict(set)
+    for page in pages:
+        if page.phase is Phase.PROMOTE:
+            ordered[page.promoted_by].add((page.serial, page.winner))
+    assert ordered
+    assert all(len(orders) == 1 for orders in ordered.values()), ordered
+    opened = {(page.primary_token, page.primary) for page in pages if page.phase is Phase.OPEN}
+    assert len(opened) == len({token for token, _ in opened}), opened
+
+
+def check_terms(here: Stage, pages: Sequence[Page]) -> None:
+    """Who took writes, did so in the order in which the pages opened servers, one at a time."""
+    opened = [page.primary for page in pages if page.phase in (Phase.OPEN, Phase.STEADY)]
+    said = [(each.at, each.server) for each in here.sampler.samples if each.writable]
+    found = [name for name, _, _ in terms(said)]
+    rest = iter(opened)
+    assert all(name in rest for name in found), (found, opened)

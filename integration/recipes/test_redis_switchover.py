@@ -1,0 +1,31 @@
+"""A planned switch under a writer: nothing confirmed is lost, and nothing is written twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from recipes.redis_stage import RedisStage
+
+
+@pytest.mark.timeout(600)
+def test_h84_planned_switches_lose_no_confirmed_write(
+    redis_stage: Callable[..., RedisStage], times: Callable[..., int]
+) -> None:
+    """T6. With a writer of 1,000 writes a second; the pause of each switch is printed."""
+    here = redis_stage(rate=1000.0)
+    for _ in range(times(3, 20)):
+        names = sorted(node.name for node in here.cluster.others(here.primary))
+        here.switch_over(names[0])
+        here.crew.wait_following()
+    here.writer.stop()
+    pauses = here.writer.pauses()
+    print("pauses:", ", ".join(f"{each:.2f} s" for each in pauses))
+    assert len(pauses) == len(here.primaries) - 1
+    assert here.lost_rows() == []
+    here.check_one_writable()
+    here.check_all_equal()

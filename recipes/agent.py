@@ -1,0 +1,259 @@
+"""The agent, one for each server: it tells how that is, and does what the page asks."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Final
+
+import attrs
+
+import zkelect
+from zkelect.recipes.board import Board
+from zkelect.recipes.choice import Policy
+from zkelect.recipes.coordinator import Coordinator
+from zkelect.recipes.duty import Act, duty_of
+from zkelect.recipes.member import Answer, Done, Heartbeat, Observed, Outcome, Role
+from zkelect.recipes.notes import encode
+from zkelect.recipes.office import Office
+from zkelect.recipes.page import Page, Phase
+from zkelect.recipes.performer import Performer
+from zkelect.recipes.resource import NeedsRebuild, NotNow, Resource, Unfit
+from zkelect.recipes.synchrony import Synchrony
+
+__all__ = ["Agent"]
+
+_log: Final = logging.getLogger("zkelect.recipes")
+_WITNESSED: Final = (Phase.STEADY, Phase.DEMOTE)
+
+
+class Agent:
+    """Looks after one server of a replicated cluster.
+
+    Promises: the server takes writes only while this agent leads in the primary's election with
+    the token that the page names; it is demoted before the lease of that ends, and never opened
+    by itself again.
+
+    :param session: with the ensemble; its timeout decides how soon a dead primary is missed.
+    :param path: of the cluster in ZooKeeper; the same for all agents.
+    :param resource: the server. :param policy: the same for all agents.
+    :param margin: seconds before the end of the lease at which a primary is demoted, above the
+        time that takes; a tenth of the session timeout when None.
+    :param interval: seconds between two looks at the server.
+    """
+
+    def __init__(
+        self,
+        session: zkelect.Session,
+        path: str,
+        resource: Resource,
+        *,
+        policy: Policy | None = None,
+        margin: float | None = None,
+        interval: float = 0.5,
+    ) -> None:
+        policy = Policy() if policy is None else policy
+        margin = session.timeout / 10 if margin is None else margin
+        if not 0 < margin < session.timeout / 2:
+            raise zkelect.InvalidArgument("margin", margin, "seconds, below half the session's T")
+        self._board = board = Board(session, path)
+        self._session = session
+        self._resource = resource
+        self._name = name = resource.member.name
+        self._interval = interval
+        self._office = Office(session, board.primary, name, resource, margin=margin)
+        self._synchrony = Synchrony(board, resource, policy)
+        self._performer = Performer(board, resource, self._office, self._synchrony, policy)
+        self._coordinator = Coordinator(board, name, policy, interval=min(interval, 0.2))
+        self._done: Done | None = None
+        self._rebuild = ""
+        self._page: Page | None = None
+        self._version = -1
+
+    def run(self, stop: threading.Event) -> None:
+        """Look after the server until ``stop`` is set; then a primary is demoted, in good order.
+
+        :raises Unfit: the server cannot be looked after.
+        :raises zkelect.NameTaken: another agent uses this name.
+        """
+        self._resource.check()
+        self._board.prepare()
+        self._refuse_strangers()
+        done = threading.Event()
+        coordinating = threading.Thread(
+            target=self._coordinate, args=(done, stop), name=f"zkelect {self._board.coordinator}"
+        )
+        try:
+            with self._board.register(self._beat(self._observed())) as registration:
+                coordinating.start()
+                with self._board.pages() as pages:
+                    while not stop.is_set():
+                        self._turn(pages, registration)
+                        self._rest(pages)
+        finally:
+            done.set()
+            self._retire()
+            if coordinating.ident is not None:
+                coordinating.join()
+
+    def _refuse_strangers(self) -> None:
+        """A server of another cluster would be demoted here, for the page does not name it.
+
+        :raises Unfit: the path is another cluster's.
+        """
+        page, _ = self._board.page()
+        system = self._resource.observe().system
+        if page is not None and page.system and system and system != page.system:
+            raise Unfit(
+                f"{self._board.path} is the path of the cluster {page.system}, and {self._name} "
+                f"is of {system}: give it another path, or make the server anew from that cluster"
+            )
+
+    # --- one turn ------------------------------------------------------------------------------
+
+    def _turn(self, pages: zkelect.Following, registration: zkelect.Registration) -> None:
+        """Look at page and server, do one duty, then tell: whoever waits waits for the duty."""
+        try:
+            self._read(pages)
+            observed = self._observed()
+            if self._act(observed):
+                observed = self._observed()
+            registration.update(encode(self._beat(observed)))
+        except zkelect.Unreachable as error:
+            _log.info("%s: the agent of %s tries again: %s", self._board.path, self._name, error)
+
+    def _read(self, pages: zkelect.Following) -> None:
+        znode = pages.znode
+        page = self._board.page_of(znode)
+        if page is not None and (self._page is None or page.serial != self._page.serial):
+            self._rebuild = ""  # another page, another try
+        self._page, self._version = page, -1 if znode is None else znode.version
+
+    def _observed(self) -> Observed:
+        """Look at the server; one that cannot even be looked at is no candidate."""
+        try:
+            seen = self._resource.observe()
+        except Exception as error:  # noqa: BLE001  # the resource's own; told as what it is
+            _log.exception("%s: %s cannot be looked at", self._board.path, self._name)
+            return Observed(role=Role.UNKNOWN, healthy=False, detail=repr(error))
+        return attrs.evolve(seen, rebuild=self._rebuild or seen.rebuild)
+
+    def _beat(self, observed: Observed) -> Heartbeat:
+        witnessed, sees = self._witness()
+        return Heartbeat(
+            member=self._resource.member,
+            observed=observed,
+            done=self._done,
+            sees=sees,
+            witnessed=witnessed,
+            token=self._office.token,
+        )
+
+    def _witness(self) -> tuple[str | None, Answer]:
+        """Ask the primary's server directly, when somebody may want to know."""
+        page = self._page
+        primary = None if page is None else page.member(page.primary)
+        if page is None or primary is None or primary.name == self._name:
+            return None, Answer.UNKNOWN
+        if page.phase not in _WITNESSED:
+            return None, Answer.UNKNOWN
+        try:
+            return primary.name, self._resource.reach(primary)
+        except Exception:  # noqa: BLE001  # the resource's own: then nothing is known
+            _log.exception("%s: %s cannot ask %s", self._board.path, self._name, primary.name)
+            return primary.name, Answer.UNKNOWN
+
+    def _act(self, observed: Observed) -> bool:
+        """Do what the page asks, unless that is done; return whether there was anything."""
+        page = self._page
+        act = duty_of(page, self._name, observed, token=self._office.token)
+        if page is None:
+            return False
+        if page.holder != self._name and self._office.busy and not self._office.token:
+            self._office.leave()  # whoever is not named does not stay in the queue either
+        if act is Act.NOTHING:
+            self._serve(page, observed)
+            return False
+        if self._is_done(act, page, observed):
+            return False
+        self._done = self._perform(act, page)
+        return True
+
+    def _serve(self, page: Page, observed: Observed) -> None:
+        """As the primary, keep who is in step; of one that is down nobody can be told to be."""
+        held = self._office.leadership
+        serves = page.phase is Phase.STEADY and observed.role is Role.PRIMARY
+        if serves and page.primary == self._name and held is not None:
+            try:
+                self._synchrony.keep(page, held, self._version)
+            except (NotNow, zkelect.Lost, zkelect.Refused) as error:
+                _log.info("%s: %s", self._board.path, error)
+
+    def _perform(self, act: Act, page: Page) -> Done | None:
+        """Do it; what went wrong is told to the coordinator, and what is to be repeated is not."""
+        try:
+            done = self._performer.perform(act, page, self._version)
+        except NotNow as error:
+            _log.debug("%s: %s does not %s yet: %s", self._board.path, self._name, act, error)
+            return self._done
+        except NeedsRebuild as error:
+            self._rebuild = str(error)
+            _log.error("%s: %s needs a rebuild: %s", self._board.path, self._name, error)
+            return Done(serial=page.serial, outcome=Outcome.FAILED, detail=str(error))
+        except zkelect.Unreachable:
+            raise
+        except Exception as error:  # noqa: BLE001  # the resource's own; it is told
+            _log.exception("%s: %s could not %s", self._board.path, self._name, act)
+            return Done(
+                serial=page.serial,
+                outcome=Outcome.FAILED,
+                token=self._office.token,
+                detail=f"{type(error).__name__}: {error}",
+            )
+        asked = act is not Act.DEMOTE or (page.phase, page.primary) == (Phase.DEMOTE, self._name)
+        return done if asked else self._done
+
+    def _is_done(self, act: Act, page: Page, observed: Observed) -> bool:
+        """Whether this page's duty was done, and what it made is still so."""
+        done = self._done
+        if done is None or done.serial != page.serial:
+            return False
+        if act in (Act.PROMOTE, Act.OPEN):
+            return done.outcome is Outcome.FAILED or done.token == self._office.token != ""
+        if act is Act.FOLLOW:
+            follows = done.outcome is Outcome.DONE and observed.role is Role.REPLICA
+            return follows or bool(self._rebuild)
+        if act is Act.DEMOTE and (self._office.busy or observed.role is Role.PRIMARY):
+            return False
+        if act is Act.CATCH_UP:
+            return True  # also when it failed: the coordinator chooses again
+        return done.outcome is Outcome.DONE and done.answer is not Answer.UNKNOWN
+
+    def _rest(self, pages: zkelect.Following) -> None:
+        """Until the page changes, or it is time to look again; soon when we wait to be elected."""
+        try:
+            pages.wait(0.05 if self._office.busy and not self._office.token else self._interval)
+        except zkelect.Unreachable as error:
+            _log.info("%s: the page cannot be read: %s", self._board.path, error)
+
+    # --- beginning and end -----------------------------------------------------------------------
+
+    def _coordinate(self, done: threading.Event, stop: threading.Event) -> None:
+        """Stand as a coordinator; without one of us the cluster has none, so its end is ours."""
+        election = zkelect.Election(self._session, self._board.coordinator, name=self._name)
+        try:
+            election.run_forever(self._coordinator.lead, stop=done)
+        except Exception:  # noqa: BLE001  # told, and the agent ends with it
+            _log.exception("%s: %s coordinates no more", self._board.path, self._name)
+            stop.set()
+
+    def _retire(self) -> None:
+        """Demote a primary in good order, before the right to be writable is given up."""
+        if self._office.busy and self._page is not None:
+            try:
+                self._performer.perform(
+                    Act.DEMOTE, attrs.evolve(self._page, planned=True, phase=Phase.DEMOTE), -1
+                )
+            except Exception:  # noqa: BLE001  # the office does it again, until it has worked
+                _log.exception("%s: %s is demoted in haste", self._board.path, self._name)
+        self._office.leave()

@@ -1,0 +1,171 @@
+"""What an operator sees of a cluster and may ask of it, from any process."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+import uuid
+from typing import Final
+
+import attrs
+
+import zkelect
+from zkelect.recipes.board import Board
+from zkelect.recipes.choice import Policy, SyncSet, Verdict, judge
+from zkelect.recipes.clock import now
+from zkelect.recipes.member import Heartbeat
+from zkelect.recipes.page import Page, Phase, Request
+
+__all__ = ["ClusterStatus", "Promotion"]
+
+
+@attrs.frozen(kw_only=True)
+class ClusterStatus:
+    """A cluster as it was found.
+
+    :ivar page: what was decided last; None: nobody has looked after it yet.
+    :ivar beats: of the agents that are there. :ivar verdicts: on every member: may it win, and why
+        not; what may win now is decided again when it comes to that.
+    :ivar coordinator: who decides; None: nobody now. :ivar holder: who may be writable.
+    :ivar sync: who has every acknowledged write, as the present primary has recorded it.
+    :ivar paused: who has paused promotions, when and why; empty: nobody.
+    """
+
+    page: Page | None
+    beats: tuple[Heartbeat, ...]
+    verdicts: tuple[Verdict, ...]
+    coordinator: str | None
+    holder: str | None
+    sync: SyncSet | None
+    paused: str
+
+    @property
+    def primary(self) -> str | None:
+        """Who is the primary, or was last."""
+        return None if self.page is None else self.page.primary
+
+    @property
+    def steady(self) -> bool:
+        """Whether there is a primary and nothing is being done about it."""
+        return self.page is not None and self.page.phase is Phase.STEADY
+
+    def beat(self, name: str) -> Heartbeat | None:
+        """Return the heartbeat of a member, None when its agent is not there."""
+        return next((beat for beat in self.beats if beat.name == name), None)
+
+
+class Promotion:
+    """The operator's side of a cluster; needs no server, and may be used beside the agents.
+
+    :param path: of the cluster in ZooKeeper. :param policy: as the agents have it, for verdicts.
+    """
+
+    def __init__(
+        self, session: zkelect.Session, path: str, *, policy: Policy | None = None
+    ) -> None:
+        self._board: Final = Board(session, path)
+        self._policy = Policy() if policy is None else policy
+        self._primary = zkelect.Election(session, self._board.primary)
+        self._coordinator = zkelect.Election(session, self._board.coordinator)
+
+    def status(self) -> ClusterStatus:
+        """Read how the cluster is.
+
+        :raises zkelect.ConnectFailed: no answer came.
+        """
+        page, _ = self._board.page()
+        beats, (sync, _) = self._board.beats(), self._board.sync()
+        leader = self._coordinator.leader()
+        return ClusterStatus(
+            page=page,
+            beats=beats,
+            verdicts=() if page is None else judge(beats, page, self._policy, sync),
+            coordinator=None if leader is None else leader.name,
+            holder=self._board.holder(),
+            sync=_valid(sync, page),
+            paused=self._board.paused(),
+        )
+
+    def pause(self, why: str = "", *, by: str | None = None) -> None:
+        """Let nobody become primary until :meth:`resume`; who is, stays, as long as its lease.
+
+        It is a pause of the primary's election, so that no agent can pass it.
+
+        :raises zkelect.ElectionPaused: somebody else has paused it.
+        :raises zkelect.InvalidArgument: there has never been a primary.
+        """
+        self._primary.pause(why, by=by)
+
+    def resume(self) -> zkelect.Pause | None:
+        """End the pause; return the one that is over, None if there was none."""
+        return self._primary.resume()
+
+    def switchover(
+        self, to: str | None = None, *, timeout: float = 60.0, why: str = "", by: str | None = None
+    ) -> str:
+        """Have another server be the primary, in good order, and wait until it is.
+
+        Nothing is lost: the new one has all that the old one ever wrote, or it is called off and
+        the old one is the primary again.
+
+        :param to: the member; None: the best. :param timeout: seconds to wait.
+        :returns: who is the primary.
+        :raises zkelect.SwitchoverFailed: it was refused, rolled back, or is not done in time.
+        """
+        page = self._bring_about(Request(id=_id(), to=to, by=by or _operator(), why=why), timeout)
+        return str(page.primary)
+
+    def forget(self, name: str, *, timeout: float = 60.0, by: str | None = None) -> None:
+        """Count a member no more whose server is gone for good, for how many must be there.
+
+        :raises zkelect.SwitchoverFailed: it is there, or nobody has done it in time.
+        """
+        self._bring_about(Request(id=_id(), forget=name, by=by or _operator()), timeout)
+
+    # --- within --------------------------------------------------------------------------------
+
+    def _bring_about(self, request: Request, timeout: float) -> Page:
+        """Ask, and return the steady page on which it is done."""
+        wanted = request.forget or request.to or "the best"
+        with self._board.pages() as pages:
+            self._board.ask(request)
+            deadline = now() + timeout
+            while (left := deadline - now()) > 0:
+                page = self._board.page_of(pages.znode)
+                if page is not None and page.request == request.id and page.phase is Phase.STEADY:
+                    return self._done(page, wanted)
+                pages.wait(left)
+        raise zkelect.SwitchoverFailed(self._board.path, wanted, self._late(request, timeout))
+
+    def _done(self, page: Page, wanted: str) -> Page:
+        if page.refused:
+            raise zkelect.SwitchoverFailed(self._board.path, wanted, page.refused)
+        return page
+
+    def _late(self, request: Request, timeout: float) -> str:
+        """Withdraw it, unless it is being done."""
+        page, _ = self._board.page()
+        if page is not None and page.request == request.id:
+            return f"not within {timeout:g} s; it is being done still, at {page.phase}"
+        self._board.withdraw(request)
+        return f"nobody has taken it up within {timeout:g} s; it is withdrawn"
+
+
+def _valid(sync: SyncSet | None, page: Page | None) -> SyncSet | None:
+    """Return the set only if the present primary has recorded it, as such."""
+    if sync is None or page is None or sync.reign != page.reign:
+        return None
+    return sync
+
+
+def _id() -> str:
+    return uuid.uuid4().hex
+
+
+def _operator() -> str:
+    """Return who runs this, for people; it proves nothing."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container's user often has no name
+        user = "somebody"
+    return f"{user}@{socket.gethostname()}"

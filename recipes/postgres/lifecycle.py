@@ -1,0 +1,142 @@
+"""Starting and stopping a server: it starts as a standby, always.
+
+``standby.signal`` lies in the data directory of every server, of the primary too: PostgreSQL
+looks for it only when it starts. So a primary that comes back, by its init system, by hand, or
+by itself after a crash of one of its processes, comes back as a standby and takes no writes.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shlex
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from zkelect.recipes.deadlines import left, wait_until
+from zkelect.recipes.postgres.controldata import ControlData
+from zkelect.recipes.postgres.gate import CLOSED
+from zkelect.recipes.postgres.programs import run
+from zkelect.recipes.postgres.settings import write_file, write_settings
+
+if TYPE_CHECKING:
+    from zkelect.recipes.postgres.place import Place
+
+__all__ = ["bar", "control", "find_postmaster", "kill", "mark_as_standby", "start", "stop"]
+
+_ALONE: Final = {"primary_conninfo": "", "primary_slot_name": "", **CLOSED}
+
+
+def find_postmaster(place: Place) -> int | None:
+    """Return the process of the server that has this data directory, None when there is none."""
+    pid = _read_pid(place)
+    try:
+        works_in = Path(f"/proc/{pid}/cwd").readlink()
+    except OSError:
+        return None  # that process has ended, or is about to be reaped
+    return pid if works_in == place.data_directory.resolve() else None
+
+
+def bar(place: Place) -> None:
+    """See to it that the server, when it starts, is a standby that follows nobody and is closed."""
+    mark_as_standby(place)
+    write_settings(place, _ALONE)
+
+
+def mark_as_standby(place: Place) -> None:
+    """Leave the mark that makes the server start as a standby."""
+    if not place.signal.exists():
+        write_file(place, place.signal, "")
+
+
+def start(place: Place, deadline: float) -> None:
+    """Start the server as a standby, and wait until it can be asked.
+
+    :raises NotNow: it cannot be by the deadline, and is still at it.
+    """
+    if find_postmaster(place) is not None:
+        return
+    mark_as_standby(place)
+    wait_until(lambda: not _is_left_behind(place), deadline, "the server's last process is reaped")
+    seconds = max(int(left(deadline)), 1)
+    options = ("-o", shlex.join(place.options)) if place.options else ()
+    run(place, "pg_ctl", "start", "-w", "-t", str(seconds), "-l", str(place.log_file), *options,
+        deadline=deadline + 1)  # fmt: skip
+
+
+def stop(place: Place, deadline: float) -> None:
+    """Stop it in order ("fast"): a primary first sends its standbys all it has.
+
+    :raises NotNow: it has not ended by the deadline.
+    """
+    pid = find_postmaster(place)
+    if pid is None:
+        return
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGINT)
+    wait_until(lambda: find_postmaster(place) is None, deadline, "the server has stopped")
+
+
+def kill(place: Place) -> None:
+    """End it and each process of its at once, frozen or not; return when they have ended.
+
+    It recovers at its next start, as after a power cut.
+    """
+    pid = find_postmaster(place)
+    if pid is None:
+        return
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGSTOP)  # so that it makes no new one meanwhile
+    handles = [handle for each in (*_children(pid), pid) if (handle := _open(each)) is not None]
+    for handle in handles:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+    for handle in handles:
+        select.select([handle], [], [])
+        os.close(handle)
+
+
+def control(place: Place, deadline: float) -> ControlData:
+    """Read the control file."""
+    return ControlData.parse(run(place, "pg_controldata", deadline=deadline))
+
+
+def _read_pid(place: Place) -> int | None:
+    try:
+        return int((place.data_directory / "postmaster.pid").read_text("ascii").split("\n", 1)[0])
+    except (OSError, ValueError):
+        return None  # no file, or half a file
+
+
+def _is_left_behind(place: Place) -> bool:
+    """Tell whether the last server is dead but not reaped: PostgreSQL takes that for alive.
+
+    In a container we may be the one who has to reap it.
+    """
+    pid = _read_pid(place)
+    if pid is None:
+        return False
+    with suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state == "Z"
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii")
+    except OSError:
+        return []
+    return [int(child) for child in text.split()]
+
+
+def _open(pid: int) -> int | None:
+    try:
+        return os.pidfd_open(pid)
+    except ProcessLookupError:
+        return None

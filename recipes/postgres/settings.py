@@ -1,0 +1,100 @@
+"""Settings that outlive a restart: our lines of ``postgresql.auto.conf``.
+
+That file wins over postgresql.conf (PostgreSQL, "Parameter Interaction via the Configuration
+File"), and is there whether the server runs or not. ALTER SYSTEM would need a server that runs;
+so the file is written as ALTER SYSTEM does it, and a server that runs is told to read it again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Final
+
+from zkelect.recipes.deadlines import wait_until
+from zkelect.recipes.postgres.asking import ask, connect
+from zkelect.recipes.resource import Unfit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from zkelect.recipes.postgres.place import Place
+
+__all__ = ["apply", "edited", "quoted", "read_setting", "write_file", "write_settings"]
+
+_LINE: Final = re.compile(r"\s*(\w+)\s*=")
+_LOADED: Final = "select extract(epoch from pg_conf_load_time())::float8"
+
+_EFFECTIVE: Final = "select reset_val from pg_settings where name = %s"
+
+
+def edited(text: str, settings: Mapping[str, str]) -> str:
+    """Return the file's text with these settings in place of what it says of them."""
+    kept = [line for line in text.splitlines() if _name(line) not in settings]
+    ours = [f"{name} = {quoted(value)}" for name, value in settings.items()]
+    return "\n".join((*kept, *ours, ""))
+
+
+def quoted(value: str) -> str:
+    """Return a value as the file has it."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def write_settings(place: Place, settings: Mapping[str, str]) -> None:
+    """Write settings into the file, for the next start or reload."""
+    try:
+        text = place.settings.read_text("utf-8")
+    except FileNotFoundError:
+        text = ""
+    if (new := edited(text, settings)) != text:
+        write_file(place, place.settings, new)
+
+
+def write_file(place: Place, path: Path, text: str) -> None:
+    """Replace a file of the server's in one step, forced to the disk, owned as the data are."""
+    draft = path.with_name(f"{path.name}.zkelect")
+    with draft.open("w", encoding="utf-8") as file:
+        os.fchmod(file.fileno(), 0o600)
+        if os.geteuid() == 0:
+            os.fchown(file.fileno(), *place.owner)
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def apply(place: Place, settings: Mapping[str, str], deadline: float) -> None:
+    """Write settings, and have the server that runs take them; return when it has.
+
+    New sessions have them then. Those that were there follow as soon as they are idle.
+
+    :raises Unfit: something that wins over the file says otherwise.
+    """
+    write_settings(place, settings)
+    before, _ = ask(place.local, f"{_LOADED}, pg_reload_conf()", deadline)
+    # The postmaster reads the file first, and a session inherits the time from it.
+    wait_until(lambda: ask(place.local, _LOADED, deadline)[0] > before, deadline, "settings read")
+    for name, value in settings.items():
+        if (found := read_setting(place, name, deadline)) != value:
+            raise Unfit(
+                f"{name} is {found!r} although {place.settings} says {value!r}: take it off the"
+                " command line of the server, and off ALTER ROLE and ALTER DATABASE"
+            )
+
+
+def read_setting(place: Place, name: str, deadline: float) -> str:
+    """Return what a setting is for everybody: not by this session's own options."""
+    with connect(place.local, deadline) as connection:
+        row = connection.execute(_EFFECTIVE, (name,)).fetchone()
+    return str(row[0]) if row else ""
+
+
+def _name(line: str) -> str:
+    found = _LINE.match(line)
+    return found[1] if found else ""

@@ -1,0 +1,58 @@
+"""Synchronous mode: whose confirmation the primary waits for before it confirms a commit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from zkelect.recipes.deadlines import wait_until
+from zkelect.recipes.postgres.asking import ask, connect
+from zkelect.recipes.postgres.settings import apply
+from zkelect.recipes.resource import NotNow
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from zkelect.recipes.postgres.place import Place
+
+__all__ = ["confirmed", "standby_names", "wait_for_all"]
+
+_FLUSHED: Final = "select pg_current_wal_flush_lsn()::text"
+_HAVE: Final = (
+    "select application_name from pg_stat_replication"
+    " where state = 'streaming' and flush_lsn >= %s::pg_lsn"
+)
+_ATTACHED: Final = "select count(*) from pg_stat_replication where state = 'streaming'"
+
+
+def standby_names(names: Collection[str]) -> str:
+    """Return the setting that waits for every one of these standbys, and for nobody when empty."""
+    if not names:
+        return ""
+    listed = ", ".join('"' + name.replace('"', '""') + '"' for name in sorted(names))
+    return f"FIRST {len(names)} ({listed})"
+
+
+def wait_for_all(place: Place, names: Collection[str], deadline: float) -> None:
+    """From the return on, confirm a commit only when all of these have it on their disks."""
+    apply(place, {"synchronous_standby_names": standby_names(names)}, deadline)
+
+
+def confirmed(place: Place, deadline: float) -> frozenset[str]:
+    """Return who streams and has everything that the primary had when this was called.
+
+    Under a busy writer nobody has everything at any instant, so they get a moment to receive it.
+    """
+    (flushed,) = ask(place.local, _FLUSHED, deadline)
+    (attached,) = ask(place.local, _ATTACHED, deadline)
+    try:
+        wait_until(
+            lambda: len(_holders(place, flushed, deadline)) >= attached, deadline, "confirmed"
+        )
+    except NotNow:  # some have not, and are not named
+        return _holders(place, flushed, deadline + 1)
+    return _holders(place, flushed, deadline)
+
+
+def _holders(place: Place, flushed: str, deadline: float) -> frozenset[str]:
+    with connect(place.local, deadline) as connection:
+        return frozenset(name for (name,) in connection.execute(_HAVE, (flushed,)))

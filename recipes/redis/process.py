@@ -1,0 +1,94 @@
+"""The server's process: started, and killed when it does not obey."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zkelect.recipes.deadlines import left, wait_until
+from zkelect.recipes.redis.asking import NoAnswer
+from zkelect.recipes.redis.state import State, read_state
+from zkelect.recipes.resource import NotNow
+
+if TYPE_CHECKING:
+    from zkelect.recipes.redis.place import Place
+
+__all__ = ["answers", "ensure_running", "find", "identify", "kill"]
+
+
+def answers(place: Place, deadline: float) -> bool:
+    """Tell whether the server answers."""
+    try:
+        read_state(place.url, deadline)
+    except NoAnswer:
+        return False
+    return True
+
+
+def ensure_running(place: Place, deadline: float) -> State:
+    """Start the server if it does not answer; return how it stands, be it loading.
+
+    :raises NotNow: it does not answer by the deadline.
+    """
+    if not answers(place, deadline):
+        _start(place, deadline)
+        wait_until(lambda: answers(place, deadline), deadline, "the server answers")
+    return read_state(place.url, deadline)
+
+
+def _start(place: Place, deadline: float) -> None:
+    if not place.start:
+        raise NotNow("the server does not answer, and no command is given to start it")
+    try:
+        subprocess.run(
+            place.start,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            timeout=left(deadline),
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise NotNow(f"the server cannot be started: {error}") from error
+
+
+def identify(pid: int) -> str:
+    """Return one word that names this run of the process: its number may be given out again.
+
+    :raises ProcessLookupError: there is none on this host.
+    """
+    return f"{pid}/{_started(pid)}"
+
+
+def find(process: str) -> int | None:
+    """Return a handle on that run, which stays with it, None when it has ended."""
+    pid = int(process.partition("/")[0])
+    try:
+        handle = os.pidfd_open(pid)
+        if identify(pid) == process:
+            return handle
+        os.close(handle)
+    except ProcessLookupError:
+        pass
+    return None
+
+
+def kill(handle: int) -> None:
+    """End the process at once, frozen or not; return when it has ended."""
+    try:
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    select.select([handle], [], [])
+
+
+def _started(pid: int) -> str:
+    """Return when it was started, in ticks since the boot (proc(5), stat, field 22)."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text("ascii", "replace")
+    except FileNotFoundError:
+        raise ProcessLookupError(pid) from None
+    return text.rpartition(")")[2].split()[19]

@@ -1,0 +1,109 @@
+"""``zkelect promote``: its options, its table, and the command that switches a server off."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from zkelect.cli.drawing import Page as Paper
+from zkelect.cli.promote.command import promote
+from zkelect.cli.promote.fencing import fence_by
+from zkelect.cli.promote.status import describe
+from zkelect.recipes.choice import Verdict
+from zkelect.recipes.clock import now
+from zkelect.recipes.member import Answer, Heartbeat, Member, Observed, Role
+from zkelect.recipes.operating import ClusterStatus
+from zkelect.recipes.page import Page, Phase
+from zkelect.recipes.position import Branch, Position
+
+POSITION = Position((Branch("1-1"),), 4711)
+MEMBER = Member(name="beta", address="host=10.0.0.2 port=5432")
+
+
+def cluster(**changes: object) -> ClusterStatus:
+    beat = Heartbeat(
+        member=MEMBER, observed=Observed(role=Role.REPLICA, position=POSITION, behind=17)
+    )
+    known = {
+        "page": Page(phase=Phase.STEADY, token="t", coordinator="beta", primary="alpha"),
+        "beats": (beat,),
+        "verdicts": (
+            Verdict(name="alpha", reason="not there: its agent has no session"),
+            Verdict(name="beta", position=POSITION),
+        ),
+        "coordinator": "beta",
+        "holder": None,
+        "sync": None,
+        "paused": "",
+    }
+    return ClusterStatus(**{**known, **changes})  # type: ignore[arg-type]  # of any type
+
+
+def drawn(found: ClusterStatus) -> list[str]:
+    return [line.text for line in describe(Paper(width=80, longest=1000), "/cluster", found)]
+
+
+# --- the table ---------------------------------------------------------------------------------
+
+
+def test_each_member_has_its_role_its_position_and_why_it_could_not_win() -> None:
+    assert drawn(cluster()) == [
+        "/cluster: alpha is primary",
+        "coordinator: beta; may write: nobody",
+        "",
+        "member  role     offset  behind  why not eligible",
+        "──────  ───────  ──────  ──────  ───────────────────────────────────",
+        "alpha   absent                   not there: its agent has no session",
+        "beta    replica    4711      17",
+    ]
+
+
+def test_what_is_under_way_and_paused_is_told() -> None:
+    page = Page(phase=Phase.FREEZE, token="t", coordinator="beta", primary="alpha", why="it died")
+    lines = drawn(cluster(page=page, paused="paused by 'ada' since then: 'why'"))
+    assert lines[0] == "/cluster: freeze, alpha was primary: it died"
+    assert "paused by 'ada' since then: 'why'" in lines
+
+
+def test_a_path_that_nobody_looks_after() -> None:
+    lines = drawn(cluster(page=None, verdicts=(), coordinator=None))
+    assert lines == [
+        "/cluster: nobody looks after it yet",
+        "coordinator: nobody; may write: nobody",
+    ]
+
+
+# --- options -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["postgres", "status", "switchover", "pause", "resume"])
+def test_every_command_has_a_help(name: str) -> None:
+    done = CliRunner().invoke(promote, [name, "--help"])
+    assert done.exit_code == 0
+    assert "--hosts" in done.output
+
+
+# --- switching a server off ----------------------------------------------------------------------
+
+
+def python(script: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", script)
+
+
+def test_a_command_that_ends_well_has_fenced() -> None:
+    script = "import sys; sys.exit(sys.argv[1:] != ['beta', 'host=10.0.0.2 port=5432'])"
+    assert fence_by(python(script))(MEMBER, now() + 30) is Answer.YES
+
+
+@pytest.mark.parametrize(
+    ("command", "seconds"),
+    [
+        pytest.param(python("raise SystemExit(1)"), 30.0, id="failed"),
+        pytest.param(("/nonexistent/switch",), 30.0, id="not there"),
+        pytest.param(python("import time; time.sleep(60)"), 0.3, id="too late"),
+    ],
+)
+def test_whatever_else_happens_nobody_knows(command: tuple[str, ...], seconds: float) -> None:
+    assert fence_by(command)(MEMBER, now() + seconds) is Answer.UNKNOWN

@@ -1,0 +1,96 @@
+"""The options that say how careful a cluster is; all its agents are given the same."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import click
+
+from zkelect.recipes.choice import Policy
+
+__all__ = ["deciding"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_SECONDS: Final = click.FloatRange(min=0, min_open=True)
+_USUAL: Final = Policy()
+_OPTIONS: Final = (
+    click.option(
+        "--synchronous",
+        is_flag=True,
+        help="Promote only a server that has every confirmed write; the primary waits for it.",
+    ),
+    click.option(
+        "--sync-size",
+        type=click.IntRange(min=1),
+        default=_USUAL.sync_size,
+        show_default=True,
+        metavar="N",
+        help="With --synchronous: for how many others the primary waits.",
+    ),
+    click.option(
+        "--lag-limit",
+        type=click.IntRange(min=0),
+        metavar="OFFSETS",
+        help="Promote nobody who lacks more than that (PostgreSQL: bytes of WAL).",
+    ),
+    click.option(
+        "--min-candidates",
+        type=click.IntRange(min=1),
+        default=_USUAL.min_candidates,
+        show_default=True,
+        metavar="N",
+        help="No fail-over with fewer eligible members.",
+    ),
+    click.option(
+        "--min-seen",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="No fail-over with fewer other members there.  [default: a majority of them]",
+    ),
+    click.option(
+        "--patience",
+        type=_SECONDS,
+        default=_USUAL.patience,
+        show_default=True,
+        metavar="SEC",
+        help="For how long a primary must be missing or failing.",
+    ),
+    click.option(
+        "--cool-down",
+        type=_SECONDS,
+        default=_USUAL.cool_down,
+        show_default=True,
+        metavar="SEC",
+        help="After a change, so long no fail-over.",
+    ),
+    click.option(
+        "--require-fence",
+        is_flag=True,
+        help="No fail-over unless --fence has switched the old primary off.",
+    ),
+)
+_NAMES: Final = (
+    "synchronous",
+    "sync_size",
+    "lag_limit",
+    "min_candidates",
+    "min_seen",
+    "patience",
+    "cool_down",
+    "require_fence",
+)
+
+
+def deciding(function: _Function) -> _Function:
+    """Give a command these options, together as its argument ``policy``."""
+
+    @functools.wraps(function)
+    def decide(*args: Any, **kwargs: Any) -> Any:
+        policy = Policy(**{name: kwargs.pop(name) for name in _NAMES})
+        return function(*args, policy=policy, **kwargs)
+
+    for option in reversed(_OPTIONS):
+        decide = option(decide)
+    return decide  # type: ignore[return-value]  # the options fill in what the function lacks
