@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
 
-__all__ = ["Ended", "Running", "environment"]
+__all__ = ["NOBODYS", "Ended", "Running", "environment"]
+
+NOBODYS: Final = "127.1.1.1"
+"""Of the loopback, too; but no client of another test looks there for a server that is gone."""
 
 PROGRAM: Final = (sys.executable, "-m", "zkelect.cli")
 
@@ -69,12 +72,12 @@ class Running:
     def line(self) -> str:
         """Wait for the next line of output."""
         assert self.process.stdout is not None
-        return self.process.stdout.readline()
+        return str(self.process.stdout.readline())
 
     def complaint(self) -> str:
         """Wait for the next line of errors."""
         assert self.process.stderr is not None
-        return self.process.stderr.readline()
+        return str(self.process.stderr.readline())
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the command alone."""

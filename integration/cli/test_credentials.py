@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
+from cli.command import NOBODYS
 from kazoo.security import make_digest_acl
 
 from zkelect.testing.server import ask
@@ -111,9 +112,9 @@ def test_a_file_that_others_can_read_stops_everything(
     command: tuple[str, ...],
 ) -> None:
     config.chmod(mode)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server((NOBODYS, 0)) as listener:
         listener.setblocking(False)
-        hosts = f"127.0.0.1:{listener.getsockname()[1]}"
+        hosts = f"{NOBODYS}:{listener.getsockname()[1]}"
         ended = zkelect_command(
             command[0], "/elections/a", "-H", hosts, "--config", str(config), *command[1:]
         )

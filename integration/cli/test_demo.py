@@ -23,6 +23,7 @@ from click.testing import CliRunner, Result
 
 from zkelect.cli import main
 from zkelect.cli.demo import command as demo
+from zkelect.cli.demo.show import run as show
 from zkelect.token import Token
 
 if TYPE_CHECKING:
@@ -227,9 +228,9 @@ def broken(
     """Run the demo with candidates whose store is broken so."""
 
     def invoke(fence: str) -> Result:
-        command, run = candidate(tmp_path, fence), demo.run
+        command = candidate(tmp_path, fence)
         monkeypatch.setattr(
-            demo, "run", lambda screen, **settings: run(screen, program=command, **settings)
+            demo, "run", lambda screen, **settings: show(screen, program=command, **settings)
         )
         return CliRunner().invoke(main.command, ["demo", "--json"])
 

@@ -11,6 +11,7 @@ import socket
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from cli.command import NOBODYS
 
 from zkelect.testing import LocalEnsemble
 
@@ -134,9 +135,9 @@ def _need_ipv6() -> None:
 @pytest.fixture
 def untouched() -> Iterator[str]:
     """Listen as a server would; nobody may come."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server((NOBODYS, 0)) as listener:
         listener.setblocking(False)
-        yield f"127.0.0.1:{listener.getsockname()[1]}"
+        yield f"{NOBODYS}:{listener.getsockname()[1]}"
         with pytest.raises(BlockingIOError):
             listener.accept()
 

@@ -206,7 +206,8 @@ def test_when_a_slot_cannot_be_written_the_host_leaves_and_comes_again(
         FaultProxy(zookeeper.hosts) as proxy,
         zkelect.connect(proxy.hosts, session_timeout=2.0, tick_time=0.2) as session,
     ):
-        cron, runs, stop = Cron(session), [], threading.Event()
+        cron, stop = Cron(session), threading.Event()
+        runs: list[Run] = []
         cron.job("* * * * * *", name="tick")(runs.append)
         proxy.fail("multi", "SystemError", path=f"{path}.cron/tick", nth=2)
         election = zkelect.Election(session, path)

@@ -58,8 +58,8 @@ def until(instant: float) -> None:
 
     :raises click.ClickException: the time has passed unnoticed, since the machine slept.
     """
-    tell(f"waiting until {written(instant)}; Ctrl-C cancels")
     try:
+        tell(f"waiting until {written(instant)}; Ctrl-C cancels")
         while (left := instant - time.time()) > 0:
             _count(left)
             time.sleep(min(left, _STEP))

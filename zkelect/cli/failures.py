@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import click
@@ -45,7 +47,14 @@ def telling_failures() -> Iterator[None]:
     except OSError as error:
         if error.errno not in _UNWRITABLE:
             raise  # click ends quietly when whoever reads our output has enough
+        _discard_output()
         tell(f"the output could not be written: {error.strerror}")
         raise click.exceptions.Exit(NOT_DONE) from error
     except KeyboardInterrupt as interrupted:
         raise click.exceptions.Exit(INTERRUPTED) from interrupted
+
+
+def _discard_output() -> None:
+    """Have Python write what it may still hold to nowhere, or it ends with a status of its own."""
+    with suppress(OSError, ValueError):  # there may be no file behind it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
