@@ -1,4 +1,4 @@
-"""When nobody is promoted: nobody is eligible, or promotions are paused."""
+"""When nobody is promoted: nobody is eligible, promotions are paused, or nothing is wrong."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 from election.waiting import until
+from recipes.redis_stage import redis_staged
+
+from zkelect.testing import LocalEnsemble
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from recipes.redis_stage import RedisStage
+
+    from zkelect.recipes.position import Position
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -47,3 +52,42 @@ def test_a_pause_holds_until_it_is_resumed(redis_stage: Callable[..., RedisStage
     here.bring_back(dead)
     here.check_one_writable()
     here.check_all_equal()
+
+
+def test_zookeeper_is_restarted_server_by_server_and_nobody_is_promoted(
+    times: Callable[..., int],
+) -> None:
+    """T9. The writer does not notice."""
+    with (
+        LocalEnsemble(servers=3, tick_time=0.2) as zookeeper,
+        redis_staged(zookeeper, "/cluster", session={"session_timeout": 4.0}) as here,
+    ):
+        before = here.crew.page
+        for _ in range(times(1, 5)):
+            for server in zookeeper.servers:
+                server.kill()
+                server.start()
+                zookeeper.wait_ready()
+                await_beats(here)
+                here.writer.wait_for(100)
+        after = here.crew.page
+        assert before is not None
+        assert after is not None
+        assert (after.primary, after.reign) == (before.primary, before.reign)
+        assert here.lost_rows() == []
+        here.check_one_writable()
+
+
+def await_beats(here: RedisStage) -> None:
+    """Wait until each agent has told something new, as it can while a writer writes."""
+    before = positions(here)
+
+    def all_have_told() -> bool:
+        after = positions(here)
+        return after.keys() == here.cluster.nodes.keys() and not before.items() & after.items()
+
+    until(all_have_told, "a new heartbeat of each agent")
+
+
+def positions(here: RedisStage) -> dict[str, Position | None]:
+    return {beat.name: beat.observed.position for beat in here.crew.board.beats()}

@@ -50,21 +50,27 @@ def test_the_tutorial_for_redis(zookeeper: LocalEnsemble, tmp_path: Path) -> Non
             "TMPDIR": str(lab),
             "LC_ALL": "C",
         }
+        printed = stack.enter_context((tmp_path / "printed").open("wb"))
+        # Into a file: the agents that a failed script leaves would hold a pipe open.
         process = subprocess.Popen(
             ["/bin/bash", "-eux", "-o", "pipefail", "-c", commands],
             env=environment,
-            stdout=subprocess.PIPE,
+            stdout=printed,
             stderr=subprocess.STDOUT,
-            text=True,
             start_new_session=True,
         )
+        stack.callback(tell, tmp_path / "printed", lab)
         stack.callback(end_all, process, lab)
-        printed, _ = process.communicate(timeout=240)
-        print(printed)
-        assert process.returncode == 0
+        assert process.wait(timeout=240) == 0
 
 
-def end_all(process: subprocess.Popen[str], lab: Path) -> None:
+def tell(printed: Path, lab: Path) -> None:
+    """Print what the commands and the agents have said; pytest shows it when the test fails."""
+    for path in (printed, *lab.glob("*/*/agent.log")):
+        print(f"--- {path}\n{path.read_text('utf-8', 'replace')}")
+
+
+def end_all(process: subprocess.Popen[bytes], lab: Path) -> None:
     """Kill what the script has left: its session, whose id is its pid, and the servers."""
     servers = [int(file.read_text()) for file in lab.glob("*/*/pid")]
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
