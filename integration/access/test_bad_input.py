@@ -66,7 +66,6 @@ def test_whose_fault_it_is(
         "zk1:65536",
         "zk1:-1",
         "zk1 zk2",
-        "me@zk1:2181",
         "::1",
         "::1:2181",
         "[::1:2181",
@@ -84,6 +83,11 @@ def test_whose_fault_it_is(
 def test_hosts_that_are_none(hosts: str, refused: Refused) -> None:
     error = refused(zkelect.InvalidArgument, lambda: zkelect.connect(hosts, timeout=1.0))
     assert_misuse(error, "hosts", hosts)
+
+
+def test_a_user_in_the_hosts_is_refused_and_not_shown(refused: Refused) -> None:
+    error = refused(zkelect.InvalidArgument, lambda: zkelect.connect("me@zk1:2181", timeout=1.0))
+    assert_misuse(error, "hosts", "***@zk1:2181")
     assert "the form is 'zk1:2181,zk2:2181,zk3:2181/chroot'" in str(error)
 
 
