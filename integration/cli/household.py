@@ -21,7 +21,7 @@ from zkelect.cli.run.keeper.processes import children, look_up
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["HEART", "OWN_CGROUP", "Household", "await_death", "frozen", "without_cgroups"]
+__all__ = ["HEART", "OWN_CGROUP", "Household", "await_death", "frozen", "stop", "without_cgroups"]
 
 OWN_CGROUP: Final = find_own(
     Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()
@@ -101,6 +101,16 @@ class Household:
         ended = self.run.end()
         assert not self.living(), ended.err
         return ended
+
+
+def stop(pid: int) -> None:
+    """Stop a process, and wait until it stands still: the signal alone is only on its way."""
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: _state(pid) == "T", f"{pid} stands still")
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[0]
 
 
 def await_death(pid: int) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 import pytest
-from cli.household import HEART, await_death, frozen
+from cli.household import HEART, await_death, frozen, stop
 from election.waiting import boottime
 
 from zkelect.testing import LocalEnsemble
@@ -188,8 +188,8 @@ def test_a_command_that_is_stopped_for_less_than_the_lease_goes_on(
 ) -> None:
     run = household("--session-timeout", "30", *LINGERING, hosts=patient.hosts)
     life = Life.begin(run)
-    run.run.signal(signal.SIGSTOP)
-    os.kill(life.pid, signal.SIGSTOP)
+    stop(run.run.process.pid)
+    stop(life.pid)
     run.run.signal(signal.SIGCONT)
     os.kill(life.pid, signal.SIGCONT)
     before = life.deadline

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli.household import HEART, OWN_CGROUP, await_death, without_cgroups
+from cli.household import HEART, OWN_CGROUP, await_death, stop, without_cgroups
 from election.waiting import until
 
 from zkelect.cli.run.keeper.processes import look_up
@@ -182,8 +182,8 @@ def test_h70_both_killed_at_once_take_the_command_itself_along(
     run = lead("background")
     keeper, elector, folder = run.keeper, run.run.process.pid, run.folder
     (command,) = {each for each in run.living() if (it := look_up(each)) and it.parent == keeper}
-    os.kill(elector, signal.SIGSTOP)  # first, so that it wakes nobody
-    os.kill(keeper, signal.SIGSTOP)
+    stop(elector)  # first, so that it wakes nobody
+    stop(keeper)
     os.kill(elector, signal.SIGKILL)
     os.kill(keeper, signal.SIGKILL)
     await_death(command)

@@ -114,7 +114,9 @@ def _test(
         "PYTHONDONTWRITEBYTECODE": "1",
         FILE: str(told),
     }
-    options = ("-p", "mutants.verdicts", "-p", "no:cacheprovider", "-q")
+    # A traceback taken of a thread that runs may crash Python, and the exploration takes its time.
+    patient = ("-o", "faulthandler_timeout=890")
+    options = ("-p", "mutants.verdicts", "-p", "no:cacheprovider", "-q", *patient)
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-c", str(ROOT / "tox.ini"), *options),
