@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from zkelect.cli.promote.acts import pause, resume, switchover
+from zkelect.cli.promote.hooks import hooks
 from zkelect.cli.promote.postgres import postgres
 from zkelect.cli.promote.redis import redis
 from zkelect.cli.promote.status import status
@@ -20,5 +21,5 @@ def promote() -> None:
     """
 
 
-for command in (postgres, redis, status, switchover, pause, resume):
+for command in (postgres, redis, hooks, status, switchover, pause, resume):
     promote.add_command(command)
