@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -51,7 +51,9 @@ class Host:
         self._thread.start()
 
     def _lead(self) -> None:
-        self.election.run_forever(self.cron.lead, self.stop)
+        while not self.stop.is_set():
+            with suppress(zkelect.NotElected):  # told to resign while it waited
+                self.election.run_forever(self.cron.lead, self.stop)
 
     def _tick(self, run: Run) -> None:
         self.runs.append(run)

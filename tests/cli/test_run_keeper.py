@@ -145,6 +145,7 @@ def test_h70_what_it_leaves_behind_is_ended_too(begin: Begin) -> None:
     assert isinstance(run.hear(), Started)
     assert isinstance(run.hear(), Ending)
     assert run.hear() == Dead()
+    run.leave()
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,8 @@ def test_a_command_that_cannot_be_executed(begin: Begin, command: str, number: i
 def test_h70_the_end_of_the_elector_is_the_end_of_all(begin: Begin) -> None:
     run = begin("sh", "-c", DEAF)
     run.start(boottime() + LONGER, grace=LONG)
-    assert run.read() == "up\n"  # leaving is what every test ends with
+    assert run.read() == "up\n"
+    run.leave()
 
 
 def test_an_end_at_once_does_not_ask(begin: Begin) -> None:
@@ -239,6 +241,7 @@ def test_h70_what_is_meant_for_others_does_not_end_it(begin: Begin) -> None:
         run.process.send_signal(number)
     run.start(boottime() + LONG)
     assert isinstance(run.hear(), Started)
+    run.leave()
 
 
 def test_an_alarm_is_due_when_its_instant_has_come() -> None:
