@@ -66,6 +66,9 @@ class Keeper:
             self.leave()
         finally:
             self.process.kill()  # one that is broken on purpose; its command goes with it
+            self.process.wait()
+            assert self.process.stdout is not None
+            self.process.stdout.close()
 
     def hear(self) -> Message | None:
         """Wait for the next message; None: it has ended."""
