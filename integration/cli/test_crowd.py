@@ -93,7 +93,7 @@ def test_of_ten_thousand_in_place_only_those_on_the_screen_are_read_and_once(
             screen.press("C-c")
             assert screen.await_end() == 130
         rows = shown.count("  waits  ") + 2
-        rounds = forwarder.requests["getChildren"]
+        rounds = forwarder.requests["getChildren"] + 1  # Ctrl-C may have come within one
         assert forwarder.requests["getData"] <= PAGES * rounds + rows
 
 
