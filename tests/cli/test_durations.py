@@ -48,11 +48,16 @@ EVERY = [
     ("evict", "--longest-lease", "/e", "b"),
     ("fence show", "--timeout", "s", "--domain", "d"),
     ("doctor", "--watch-host"),
+    ("run", "--session-timeout", "/e", "--", "true"),
+    ("promote switchover", "--within", "/c"),
+    ("promote status", "--patience", "/c"),
+    ("promote status", "--cool-down", "/c"),
+    ("promote hooks", "--look-timeout", "/c", "--name", "a", "--address", "b", "--hooks", "/"),
 ]
 
 
-@pytest.mark.parametrize("words", EVERY, ids=[each[0] for each in EVERY])
-@pytest.mark.parametrize("text", ["nan", "inf", "-1"])
+@pytest.mark.parametrize("words", EVERY, ids=[" ".join(each[:2]) for each in EVERY])
+@pytest.mark.parametrize("text", ["nan", "inf", "1e300", "-1"])
 def test_each_command_refuses_them_by_the_name_of_its_option(
     words: tuple[str, ...], text: str
 ) -> None:

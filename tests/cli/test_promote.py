@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from zkelect.cli.drawing import Page as Paper
+from zkelect.cli.promote.agent import Attendance
 from zkelect.cli.promote.command import promote
 from zkelect.cli.promote.fencing import fence_by
 from zkelect.cli.promote.status import describe
@@ -17,6 +18,7 @@ from zkelect.recipes.member import Answer, Heartbeat, Member, Observed, Role
 from zkelect.recipes.operating import ClusterStatus
 from zkelect.recipes.page import Page, Phase
 from zkelect.recipes.position import Branch, Position
+from zkelect.recipes.resource import Resource
 
 POSITION = Position((Branch("1-1"),), 4711)
 MEMBER = Member(name="beta", address="host=10.0.0.2 port=5432")
@@ -83,6 +85,53 @@ def test_every_command_has_a_help(name: str) -> None:
     done = CliRunner().invoke(promote, [name, "--help"])
     assert done.exit_code == 0
     assert "--hosts" in done.output
+
+
+@pytest.fixture
+def looked_after(monkeypatch: pytest.MonkeyPatch) -> list[Resource]:
+    found: list[Resource] = []
+    monkeypatch.setattr(Attendance, "look_after", lambda _, server: found.append(server))
+    return found
+
+
+POSTGRES = (
+    *("postgres", "/cluster", "--name", "a", "--address", "host=10.0.0.1"),
+    *("--hosts", "127.0.0.1:1", "--data", "/", "--local", "host=/run", "--credentials", "user=me"),
+)
+
+
+def begin(*options: str) -> str:
+    """Return what was refused, empty when nothing was."""
+    done = CliRunner().invoke(promote, [*POSTGRES, *options])
+    assert done.exit_code in (0, 2), done.output
+    return done.output
+
+
+def test_a_server_is_that_of_the_options(looked_after: list[Resource]) -> None:
+    assert begin("--priority", "7", "--no-promote", "--fence", "true --now") == ""
+    (server,) = looked_after
+    assert server.member == Member(name="a", address="host=10.0.0.1", priority=7, candidate=False)
+    assert server.fence(MEMBER, now() + 30) is Answer.YES
+
+
+def test_without_a_fence_nobody_is_fenced(looked_after: list[Resource]) -> None:
+    assert begin() == ""
+    assert looked_after[0].fence(MEMBER, now() + 30) is Answer.NO
+
+
+def test_a_fence_that_must_be_and_is_not_there(looked_after: list[Resource]) -> None:
+    assert "--require-fence, and no --fence" in begin("--require-fence")
+    assert begin("--require-fence", "--fence", "true") == ""
+    assert len(looked_after) == 1
+
+
+def test_a_fence_that_cannot_be_run_is_found_before_it_is_needed(
+    looked_after: list[Resource],
+) -> None:
+    refused = begin("--fence", "/nonexistent/switch off")
+    assert "Invalid value for '--fence'" in refused
+    assert "'/nonexistent/switch' is no program" in refused
+    assert not looked_after
 
 
 # --- switching a server off ----------------------------------------------------------------------

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from zkelect.cli.promote import hooks as module
+from zkelect.cli.promote.agent import Attendance
 from zkelect.recipes.hooks.order import REQUIRED
 from zkelect.recipes.member import Member
 
@@ -22,7 +23,7 @@ ARGUMENTS = ["/cluster", "--name", "a", "--address", "10.0.0.1:7000", "--hosts",
 @pytest.fixture
 def looked_after(monkeypatch: pytest.MonkeyPatch) -> list[HookedServer]:
     found: list[HookedServer] = []
-    monkeypatch.setattr(module, "run_agent", lambda _target, _path, server, _: found.append(server))
+    monkeypatch.setattr(Attendance, "look_after", lambda _, server: found.append(server))
     return found
 
 

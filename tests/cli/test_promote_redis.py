@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from zkelect.cli.promote import redis as module
+from zkelect.cli.promote.agent import Attendance
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +21,7 @@ ARGUMENTS = ["/cluster", "--name", "a", "--address", "10.0.0.1:6379", "--hosts",
 @pytest.fixture
 def looked_after(monkeypatch: pytest.MonkeyPatch) -> list[RedisServer]:
     found: list[RedisServer] = []
-    monkeypatch.setattr(module, "run_agent", lambda _target, _path, server, _: found.append(server))
+    monkeypatch.setattr(Attendance, "look_after", lambda _, server: found.append(server))
     return found
 
 

@@ -13,7 +13,7 @@ import click
 
 import zkelect
 from zkelect.cli.config import read_config
-from zkelect.cli.durations import Seconds
+from zkelect.cli.durations import Seconds, timed
 from zkelect.cli.exits import STATUSES
 from zkelect.cli.logs import log_to_stderr
 
@@ -104,18 +104,11 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--session-timeout",
-        type=float,
+        type=Seconds(min=0, min_open=True),
         metavar="SEC",
         help="Session timeout to ask for.  [default: 10]",
     ),
-    click.option(
-        "--timeout",
-        type=Seconds(min=0, min_open=True),
-        default=10,
-        show_default=True,
-        metavar="SEC",
-        help="Seconds to wait for a connection, and for each answer.",
-    ),
+    timed("--timeout", 10, "Seconds to wait for a connection, and for each answer."),
     click.option("-v", "--verbose", count=True, help="Log more; twice: everything."),
 )
 

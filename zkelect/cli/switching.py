@@ -12,7 +12,7 @@ from zkelect.cli.accounting import accounted
 from zkelect.cli.appointment import appointed, until, written
 from zkelect.cli.connection import reaching
 from zkelect.cli.consent import ask_consent, consenting
-from zkelect.cli.durations import Seconds
+from zkelect.cli.durations import timed
 from zkelect.cli.escaping import printable
 from zkelect.cli.formats import formatted
 from zkelect.cli.handing import Change
@@ -26,13 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["resign", "switchover"]
 
-_within: Final = click.option(
-    "--within",
-    type=Seconds(min=0, min_open=True),
-    default=30,
-    show_default=True,
-    metavar="SEC",
-    help="Time for the leader to bring it about; else it goes on leading.",
+_within: Final = timed(
+    "--within", 30, "Time for the leader to bring it about; else it goes on leading."
 )
 
 

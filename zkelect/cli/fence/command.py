@@ -15,7 +15,7 @@ from zkelect.cli.accounting import accounted
 from zkelect.cli.config import read_config
 from zkelect.cli.connection import reaching
 from zkelect.cli.consent import ask_consent, consenting
-from zkelect.cli.durations import Seconds
+from zkelect.cli.durations import timed
 from zkelect.cli.escaping import printable
 from zkelect.cli.exits import exit_status
 from zkelect.cli.failures import tell
@@ -69,14 +69,7 @@ def fence() -> None:
     type=click.Path(path_type=Path),
     help="Configuration file, for [stores].  [env: ZKELECT_CONFIG]",
 )
-@click.option(
-    "--timeout",
-    type=Seconds(min=0, min_open=True),
-    default=10,
-    show_default=True,
-    metavar="SEC",
-    help="Seconds to wait for each store.",
-)
+@timed("--timeout", 10, "Seconds to wait for each store.")
 @formatted
 def show(
     names: tuple[str, ...],

@@ -9,6 +9,7 @@ import click
 from zkelect.cli.accounting import accounted
 from zkelect.cli.connection import reaching
 from zkelect.cli.consent import ask_consent, consenting
+from zkelect.cli.durations import timed
 from zkelect.cli.escaping import printable
 from zkelect.recipes.operating import Promotion
 
@@ -21,14 +22,7 @@ __all__ = ["pause", "resume", "switchover"]
 @click.command()
 @click.argument("path")
 @click.option("--to", metavar="NAME", help="The member.  [default: the most caught up]")
-@click.option(
-    "--within",
-    type=click.FloatRange(min=0, min_open=True),
-    default=60.0,
-    show_default=True,
-    metavar="SEC",
-    help="Time to wait for it.",
-)
+@timed("--within", 60, "Time to wait for it.")
 @accounted
 @consenting
 @reaching

@@ -1,33 +1,111 @@
-"""Running an agent until a signal ends it."""
+"""Looking after one server until a signal comes, and the options that all such commands have."""
 
 from __future__ import annotations
 
+import functools
 import signal
 import threading
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+import attrs
 import click
 
+from zkelect.cli.connection import Target, reaching
 from zkelect.cli.failures import tell
+from zkelect.cli.promote.fencing import fence_by
+from zkelect.cli.promote.policies import deciding
 from zkelect.recipes.agent import Agent
-from zkelect.recipes.resource import Unfit
+from zkelect.recipes.choice import Policy
+from zkelect.recipes.member import Answer, Member
+from zkelect.recipes.resource import Resource, Unfit
 
 if TYPE_CHECKING:
-    from zkelect.cli.connection import Target
-    from zkelect.recipes.choice import Policy
-    from zkelect.recipes.resource import Resource
+    from collections.abc import Sequence
 
-__all__ = ["run_agent"]
+__all__ = ["Attendance", "Server", "attending"]
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def run_agent(target: Target, path: str, resource: Resource, policy: Policy) -> None:
-    """Look after the server until a signal comes; then a primary is demoted, in good order.
+class Server(Resource, Protocol):
+    """A resource that holds something open."""
 
-    :raises click.ClickException: the server cannot be looked after; the text says what to change.
-    :raises click.exceptions.Exit: a signal, with the shell's status, 128 + its number.
+    def close(self) -> None:
+        """Let go of it."""
+
+
+@attrs.frozen(kw_only=True)
+class Attendance:
+    """Whose server is looked after, and by which rules.
+
+    :ivar path: of the cluster. :ivar fencing: the command that ``--fence`` gave; None: none.
     """
+
+    target: Target
+    path: str
+    member: Member
+    policy: Policy
+    fencing: Sequence[str] | None = None
+
+    def fence(self) -> Callable[[Member, float], Answer] | None:
+        """Return what switches another member's server off, None when nothing does.
+
+        :raises click.UsageError: nothing does, and ``--require-fence`` was said.
+        """
+        if self.fencing is not None:
+            return fence_by(self.fencing)
+        if self.policy.require_fence:
+            raise click.UsageError("--require-fence, and no --fence: nobody would be promoted.")
+        return None
+
+    def look_after(self, server: Server) -> None:
+        """Look after the server until a signal; then a primary is demoted, in good order.
+
+        :param server: is closed in any case.
+        :raises click.ClickException: it cannot be looked after; the text says what to change.
+        :raises click.exceptions.Exit: a signal, with the shell's status, 128 + its number.
+        """
+        stop, heard = _heeded()
+        try:
+            with self.target.session() as session:
+                tell(f"{self.path}: looking after {server.member.name}")
+                Agent(session, self.path, server, policy=self.policy).run(stop)
+        except Unfit as unfit:
+            raise click.ClickException(str(unfit)) from unfit
+        finally:
+            server.close()
+        if heard:
+            raise click.exceptions.Exit(128 + heard[0])
+
+
+def attending(function: _Function) -> _Function:
+    """Give a command an :class:`Attendance` as its first argument; goes below ``joining``.
+
+    Its options are those of policy and connection; a ``fenced`` above it gives it ``--fence``.
+    """
+
+    @functools.wraps(function)
+    def attend(
+        target: Target,
+        *,
+        path: str,
+        member: Member,
+        policy: Policy,
+        fence: Sequence[str] | None = None,
+        **own: Any,
+    ) -> Any:
+        attendance = Attendance(
+            target=target, path=path, member=member, policy=policy, fencing=fence
+        )
+        return function(attendance, **own)
+
+    return deciding(reaching(attend))  # type: ignore[return-value]  # they fill in what it lacks
+
+
+def _heeded() -> tuple[threading.Event, list[int]]:
+    """Heed signals from now on; return what the first one sets, and which came."""
     stop = threading.Event()
     heard: list[int] = []
 
@@ -38,11 +116,4 @@ def run_agent(target: Target, path: str, resource: Resource, policy: Policy) -> 
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, heed)
-    try:
-        with target.session() as session:
-            tell(f"{path}: looking after {resource.member.name}")
-            Agent(session, path, resource, policy=policy).run(stop)
-    except Unfit as unfit:
-        raise click.ClickException(str(unfit)) from unfit
-    if heard:
-        raise click.exceptions.Exit(128 + heard[0])
+    return stop, heard

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import click
 
 from zkelect.cli.failures import tell
+from zkelect.cli.words import program
 from zkelect.recipes.clock import now
 from zkelect.recipes.member import Answer, Member
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["fence_by"]
+__all__ = ["fence_by", "fenced"]
+
+fenced: Final = click.option(
+    "--fence",
+    type=program,
+    metavar="COMMAND",
+    help="Switches another member's server off; gets its name and address, ends with 0 when it is.",
+)
+"""Gives a command ``--fence``, for :meth:`zkelect.cli.promote.agent.Attendance.fence`."""
 
 
 def fence_by(command: Sequence[str]) -> Callable[[Member, float], Answer]:

@@ -8,12 +8,12 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from zkelect.cli.durations import timed
 from zkelect.recipes.choice import Policy
 
 __all__ = ["deciding"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_SECONDS: Final = click.FloatRange(min=0, min_open=True)
 _USUAL: Final = Policy()
 _OPTIONS: Final = (
     click.option(
@@ -49,26 +49,12 @@ _OPTIONS: Final = (
         metavar="N",
         help="No fail-over with fewer other members there.  [default: a majority of them]",
     ),
-    click.option(
-        "--patience",
-        type=_SECONDS,
-        default=_USUAL.patience,
-        show_default=True,
-        metavar="SEC",
-        help="For how long a primary must be missing or failing.",
-    ),
-    click.option(
-        "--cool-down",
-        type=_SECONDS,
-        default=_USUAL.cool_down,
-        show_default=True,
-        metavar="SEC",
-        help="After a change, so long no fail-over.",
-    ),
+    timed("--patience", _USUAL.patience, "For how long a primary must be missing or failing."),
+    timed("--cool-down", _USUAL.cool_down, "After a change, so long no fail-over."),
     click.option(
         "--require-fence",
         is_flag=True,
-        help="No fail-over unless --fence has switched the old primary off.",
+        help="No fail-over unless the old primary's server was switched off (fenced).",
     ),
 )
 _NAMES: Final = (

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from zkelect.cli.connection import reaching
-from zkelect.cli.promote.agent import run_agent
-from zkelect.cli.promote.fencing import fence_by
-from zkelect.cli.promote.policies import deciding
-from zkelect.recipes.member import Member
-
-if TYPE_CHECKING:
-    from zkelect.cli.connection import Target
-    from zkelect.recipes.choice import Policy
+from zkelect.cli.promote.agent import Attendance, attending
+from zkelect.cli.promote.fencing import fenced
+from zkelect.cli.promote.membership import joining
+from zkelect.cli.words import words
 
 __all__ = ["postgres"]
 
 
 @click.command()
-@click.argument("path")
-@click.option("--name", required=True, metavar="NAME", help="Of this member, unique in PATH.")
-@click.option(
-    "--address",
-    required=True,
-    metavar="CONNINFO",
-    help="Where the others reach this server: 'host=10.0.0.1 port=5432'.",
-)
+@joining("CONNINFO", "Where the others reach this server: 'host=10.0.0.1 port=5432'.")
 @click.option(
     "--data",
     required=True,
@@ -50,38 +36,29 @@ __all__ = ["postgres"]
     "'user=postgres dbname=postgres passfile=/etc/zkelect/pgpass'. No passwords here.",
 )
 @click.option(
-    "--options", default="", metavar="TEXT", help="For 'postgres' at each start: '-c name=value'."
+    "--options",
+    type=words,
+    default="",
+    metavar="TEXT",
+    help="For 'postgres' at each start: '-c name=value'.",
 )
 @click.option(
     "--programs", type=click.Path(path_type=Path), help="Folder of pg_ctl.  [default: found]"
 )
 @click.option("--log", type=click.Path(path_type=Path), help="What pg_ctl writes to.")
 @click.option("--slots", is_flag=True, help="Hold the WAL for followers by replication slots.")
-@click.option("--priority", type=int, default=0, show_default=True, help="Among equals.")
-@click.option("--no-promote", is_flag=True, help="Never promote this one.")
-@click.option(
-    "--fence",
-    metavar="COMMAND",
-    help="Switches another member's server off; gets its name and address, ends with 0 when it is.",
-)
-@deciding
-@reaching
+@fenced
+@attending
 def postgres(
-    target: Target,
-    path: str,
-    name: str,
-    address: str,
+    attendance: Attendance,
+    *,
     data: Path,
     local: str,
     credentials: str,
-    options: str,
+    options: tuple[str, ...],
     programs: Path | None,
     log: Path | None,
     slots: bool,
-    priority: int,
-    no_promote: bool,
-    fence: str | None,
-    policy: Policy,
 ) -> None:
     """Look after one PostgreSQL 15 server, on its host, as its user or root.
 
@@ -94,15 +71,10 @@ def postgres(
         data_directory=data,
         local=local,
         credentials=credentials,
-        options=tuple(shlex.split(options)),
+        options=options,
         programs=programs,
         log=log,
         slots=slots,
     )
-    member = Member(name=name, address=address, priority=priority, candidate=not no_promote)
-    means = None if fence is None else fence_by(tuple(shlex.split(fence)))
-    server = Postgres(member, place, domain=path, fence=means)
-    try:
-        run_agent(target, path, server, policy)
-    finally:
-        server.close()
+    server = Postgres(attendance.member, place, domain=attendance.path, fence=attendance.fence())
+    attendance.look_after(server)

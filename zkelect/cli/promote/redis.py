@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 import click
 
-from zkelect.cli.connection import reaching
-from zkelect.cli.promote.agent import run_agent
-from zkelect.cli.promote.fencing import fence_by
-from zkelect.cli.promote.policies import deciding
-from zkelect.recipes.member import Member
-
-if TYPE_CHECKING:
-    from zkelect.cli.connection import Target
-    from zkelect.recipes.choice import Policy
+from zkelect.cli.promote.agent import Attendance, attending
+from zkelect.cli.promote.fencing import fenced
+from zkelect.cli.promote.membership import joining
+from zkelect.cli.words import words
 
 __all__ = ["redis"]
 
 
 @click.command()
-@click.argument("path")
-@click.option("--name", required=True, metavar="NAME", help="Of this member, unique in PATH.")
-@click.option(
-    "--address",
-    required=True,
-    metavar="HOST:PORT",
-    help="Where the others reach this server.",
-)
+@joining("HOST:PORT", "Where the others reach this server.")
 @click.option(
     "--url",
     required=True,
@@ -51,6 +37,7 @@ __all__ = ["redis"]
 )
 @click.option(
     "--start",
+    type=words,
     default="",
     metavar="COMMAND",
     help="Starts the server and returns: 'systemctl start redis-server'.  [default: others do]",
@@ -71,30 +58,17 @@ __all__ = ["redis"]
     metavar="SEC",
     help="With --min-replicas: how long ago they may have reported last.",
 )
-@click.option("--priority", type=int, default=0, show_default=True, help="Among equals.")
-@click.option("--no-promote", is_flag=True, help="Never promote this one.")
-@click.option(
-    "--fence",
-    metavar="COMMAND",
-    help="Switches another member's server off; gets its name and address, ends with 0 when it is.",
-)
-@deciding
-@reaching
+@fenced
+@attending
 def redis(
-    target: Target,
-    path: str,
-    name: str,
-    address: str,
+    attendance: Attendance,
+    *,
     url: str,
     password_file: Path | None,
     record: Path,
-    start: str,
+    start: tuple[str, ...],
     min_replicas: int,
     max_lag: int,
-    priority: int,
-    no_promote: bool,
-    fence: str | None,
-    policy: Policy,
 ) -> None:
     """Look after one Redis 7 server, on its host, as its user or root.
 
@@ -106,17 +80,12 @@ def redis(
     place = Place(
         url=_with_password(url, password_file),
         record=record,
-        start=tuple(shlex.split(start)),
+        start=start,
         min_replicas=min_replicas,
         max_lag=max_lag,
     )
-    member = Member(name=name, address=address, priority=priority, candidate=not no_promote)
-    means = None if fence is None else fence_by(tuple(shlex.split(fence)))
-    server = RedisServer(member, place, domain=path, fence=means)
-    try:
-        run_agent(target, path, server, policy)
-    finally:
-        server.close()
+    server = RedisServer(attendance.member, place, domain=attendance.path, fence=attendance.fence())
+    attendance.look_after(server)
 
 
 def _with_password(url: str, file: Path | None) -> str:
