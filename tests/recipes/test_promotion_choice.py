@@ -49,7 +49,7 @@ def reason(one: Heartbeat, *beats: Heartbeat, policy: Policy = ANY, **others: An
     return found[one.name].reason
 
 
-def test_the_one_that_has_most_wins_whatever_its_name_and_priority() -> None:
+def test_h81_the_one_that_has_most_wins_whatever_its_name_and_priority() -> None:
     assert winner(beat("b", "x@0:20", priority=9), beat("c", "x@0:21")) == "c"
 
 
@@ -58,12 +58,12 @@ def test_priority_decides_between_equals_and_then_the_name() -> None:
     assert winner(beat("c"), beat("b")) == "b"
 
 
-def test_rows_that_were_never_open_for_writers_win_nothing() -> None:
+def test_h81_rows_that_were_never_open_for_writers_win_nothing() -> None:
     assert winner(beat("b", "x@0/y@19:40"), beat("c", "x@0:20")) == "c"
     assert winner(beat("b", "x@0/y@20:20"), beat("c", "x@0:20", priority=9)) == "b"
 
 
-def test_who_failed_in_this_change_is_taken_when_nobody_else_is_left() -> None:
+def test_h81_who_failed_in_this_change_is_taken_when_nobody_else_is_left() -> None:
     page = attrs.evolve(PAGE, passed_over=("c",))
     assert winner(beat("b", "x@0:20"), beat("c", "x@0:21"), page=page) == "b"
     assert winner(beat("c", "x@0:21"), page=page) == "c"
@@ -89,13 +89,13 @@ def test_who_failed_in_this_change_is_taken_when_nobody_else_is_left() -> None:
         ),
     ],
 )
-def test_each_one_that_may_not_win_is_told_why(one: Heartbeat, told: str) -> None:
+def test_h85_each_one_that_may_not_win_is_told_why(one: Heartbeat, told: str) -> None:
     assert winner(one) is None
     with pytest.raises(AssertionError, match=told):
         raise AssertionError(reason(one))
 
 
-def test_one_that_is_not_there_is_listed_as_well() -> None:
+def test_h85_one_that_is_not_there_is_listed_as_well() -> None:
     verdicts = {each.name: each.reason for each in judge([beat("b")], PAGE, ANY, None)}
     assert verdicts == {"a": "not there: its agent has no session", "b": "", "c": verdicts["a"]}
 
@@ -110,7 +110,7 @@ def test_lag_is_counted_from_the_most_advanced_and_from_what_was_heard_of_the_pr
     assert "behind the last promotion" in reason(beat("b"), policy=policy, page=later)
 
 
-def test_in_synchronous_mode_only_who_is_recorded_may_win_or_the_primary_itself() -> None:
+def test_h81_in_synchronous_mode_only_who_is_recorded_may_win_or_the_primary_itself() -> None:
     policy = attrs.evolve(ANY, synchronous=True)
     sync = SyncSet(reign="r", names=("b",))
     assert winner(beat("b", "x@0:20"), beat("c", "x@0:30"), policy=policy, sync=sync) == "b"
@@ -119,14 +119,14 @@ def test_in_synchronous_mode_only_who_is_recorded_may_win_or_the_primary_itself(
     assert winner(old, beat("b"), policy=policy, sync=sync) == "a"
 
 
-def test_a_set_of_another_reign_is_void() -> None:
+def test_h81_a_set_of_another_reign_is_void() -> None:
     policy = attrs.evolve(ANY, synchronous=True)
     stale = SyncSet(reign="before", names=("b",))
     for sync in (None, stale):
         assert "has recorded no sync set" in reason(beat("b"), policy=policy, sync=sync)
 
 
-def test_with_fewer_than_asked_for_nobody_wins() -> None:
+def test_h85_with_fewer_than_asked_for_nobody_wins() -> None:
     choice = choose([beat("b")], PAGE, attrs.evolve(ANY, min_candidates=2), None)
     assert (choice.winner, choice.reasons[0]) == (None, "1 eligible, and 2 must be")
 

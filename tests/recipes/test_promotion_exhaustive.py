@@ -51,7 +51,7 @@ both_paths = pytest.mark.parametrize("change", BEGINNINGS)
 
 @both_modes
 @both_paths
-def test_a_change_passes_all_phases_in_order_and_the_most_advanced_wins(
+def test_h81_a_change_passes_all_phases_in_order_and_the_most_advanced_wins(
     change: str, policy: Policy
 ) -> None:
     worlds = path(BEGINNINGS[change](policy), Rules(policy=policy))
@@ -71,7 +71,7 @@ def test_a_change_passes_all_phases_in_order_and_the_most_advanced_wins(
 
 @both_modes
 @both_paths
-def test_the_old_primary_comes_back_as_a_replica_without_what_only_it_had(
+def test_h82_the_old_primary_comes_back_as_a_replica_without_what_only_it_had(
     change: str, policy: Policy
 ) -> None:
     last = path(BEGINNINGS[change](policy), Rules(policy=policy))[-1]
@@ -80,14 +80,14 @@ def test_the_old_primary_comes_back_as_a_replica_without_what_only_it_had(
     assert compare(old.position, new.position) in (Relation.EQUAL, Relation.BEHIND)
 
 
-def test_a_primary_cut_off_from_zookeeper_only_is_demoted_before_another_is_opened() -> None:
+def test_h81_a_primary_cut_off_from_zookeeper_only_is_demoted_before_another_is_opened() -> None:
     worlds = path(cut_off(), Rules(policy=ASYNC))
     opened = next(at for at, world in enumerate(worlds) if world.servers[1].writes)
     demoted = next(at for at, world in enumerate(worlds) if not world.servers[0].writes)
     assert demoted < opened
 
 
-def test_a_switchover_to_one_that_lags_is_rolled_back() -> None:
+def test_h84_a_switchover_to_one_that_lags_is_rolled_back() -> None:
     last = path(switchover(ASYNC, to="c"), Rules(policy=ASYNC))[-1]
     assert last.page is not None
     assert (last.page.primary, last.servers[0].writes) == ("a", True)
@@ -100,7 +100,7 @@ def test_a_switchover_to_one_that_lags_is_rolled_back() -> None:
 @pytest.mark.timeout(900)
 @both_modes
 @both_paths
-def test_whatever_happens_at_any_step_the_promises_hold_and_it_ends(
+def test_h81_whatever_happens_at_any_step_the_promises_hold_and_it_ends(
     change: str, policy: Policy, times: Any
 ) -> None:
     """From each world on the path: up to two faults, in any order with all that goes on."""
@@ -119,7 +119,7 @@ def test_whatever_happens_at_any_step_the_promises_hold_and_it_ends(
 
 @both_modes
 @both_paths
-def test_after_each_single_fault_at_each_step_it_ends_in_every_order(
+def test_h81_after_each_single_fault_at_each_step_it_ends_in_every_order(
     change: str, policy: Policy
 ) -> None:
     start, rules = BEGINNINGS[change](policy), Rules(policy=policy)

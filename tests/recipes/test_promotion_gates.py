@@ -92,7 +92,7 @@ def test_a_primary_that_is_well_is_left_alone() -> None:
         ),
     ],
 )
-def test_one_thing_against_it_is_enough(page: Page, seen: View, why: str) -> None:
+def test_h81_h85_one_thing_against_it_is_enough(page: Page, seen: View, why: str) -> None:
     assert why in reasons(page, seen)
 
 
@@ -120,7 +120,7 @@ def test_a_primary_whose_lease_ran_out_and_that_nobody_replaced_is_promoted_anew
         (None, "x@0:10"),
     ],
 )
-def test_one_that_came_back_with_less_is_compared_with_the_others(
+def test_h83_one_that_came_back_with_less_is_compared_with_the_others(
     old: str | None, other: str
 ) -> None:
     where = None if old is None else Position.parse(old)
@@ -165,7 +165,7 @@ def done(**changes: Any) -> Done:
         ),
     ],
 )
-def test_until_that_is_certain_nothing_is_compared(
+def test_h81_until_that_is_certain_nothing_is_compared(
     beats: tuple[Heartbeat, ...], policy: Policy, why: str
 ) -> None:
     assert why in reasons(DEMOTE, view(*beats), policy)
@@ -188,7 +188,7 @@ def test_it_has_said_so_or_was_fenced_or_has_no_lease_and_nobody_sees_it(
     assert written(DEMOTE, view(*beats), policy).phase is Phase.FREEZE
 
 
-def test_another_coordinator_tries_to_fence_it_anew() -> None:
+def test_h81_another_coordinator_tries_to_fence_it_anew() -> None:
     page = written(DEMOTE, view(*OTHERS, coordinator="c"))
     assert (page.phase, page.coordinator, page.serial) == (Phase.DEMOTE, "c", 6)
 
@@ -207,18 +207,18 @@ READY = (beat("b", done=done(position=HERE)), beat("c"))
         (view(*READY, beat("a", Role.PRIMARY)), "a takes writes still"),
     ],
 )
-def test_before_the_promotion_all_is_looked_at_again(seen: View, why: str) -> None:
+def test_h81_h84_before_the_promotion_all_is_looked_at_again(seen: View, why: str) -> None:
     assert why in reasons(CAUGHT_UP, seen)
 
 
-def test_a_term_orders_one_promotion_and_the_next_one_another() -> None:
+def test_h81_a_term_orders_one_promotion_and_the_next_one_another() -> None:
     spent = attrs.evolve(CAUGHT_UP, promoted_by="t2")
     assert isinstance(advance(spent, view(*READY), POLICY), Resign)
     page = written(spent, view(*READY, token="t3"))
     assert (page.phase, page.promoted_by) == (Phase.PROMOTE, "t3")
 
 
-def test_what_was_done_with_another_leadership_is_not_opened() -> None:
+def test_h81_what_was_done_with_another_leadership_is_not_opened() -> None:
     page = attrs.evolve(CAUGHT_UP, phase=Phase.PROMOTE, promoted_by="t2")
     new = Position.parse("x@0/y@10:10")
     claimed = done(position=new, token="p2")
@@ -229,7 +229,7 @@ def test_what_was_done_with_another_leadership_is_not_opened() -> None:
     assert (opened.primary, opened.position) == ("b", new)
 
 
-def test_a_winner_that_loses_its_lease_before_it_is_open_has_failed_as_the_primary() -> None:
+def test_h81_a_winner_that_loses_its_lease_before_it_is_open_has_failed_as_the_primary() -> None:
     """It may have let writers in: so it is what the others are compared with."""
     opening = attrs.evolve(CAUGHT_UP, phase=Phase.OPEN, primary="b", primary_token="p2")
     assert "is being opened" in reasons(opening, view(beat("b", token="p2")))
@@ -301,7 +301,7 @@ def test_a_member_that_is_gone_for_good_is_forgotten_and_one_that_is_there_is_no
     assert "never been a x" in written(STEADY, never).refused
 
 
-def test_in_a_switchover_only_the_target_is_waited_for() -> None:
+def test_h84_in_a_switchover_only_the_target_is_waited_for() -> None:
     page = attrs.evolve(STEADY, phase=Phase.FREEZE, planned=True, winner="b", target=HERE)
     old = beat("a", Role.DEMOTED)
     frozen = beat("b", done=done(position=HERE))
@@ -347,7 +347,7 @@ PROMOTE = attrs.evolve(STEADY, phase=Phase.PROMOTE, winner="b")
         (OPEN, "a", Role.DEMOTED, "", Act.NOTHING),
     ],
 )
-def test_a_page_gives_each_member_at_most_one_duty(
+def test_h82_a_page_gives_each_member_at_most_one_duty(
     page: Page | None, name: str, role: Role, token: str, act: Act
 ) -> None:
     assert duty_of(page, name, Observed(role=role), token=token) is act

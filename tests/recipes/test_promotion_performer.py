@@ -42,12 +42,19 @@ class Office:
     def __init__(self, leadership: Leadership | None) -> None:
         self.held = leadership
         self.stood = 0
+        self.serves = False
 
     def stand(self) -> None:
         self.stood += 1
 
     def leave(self) -> None:
         self.held = None
+
+    def opened(self, leadership: Leadership) -> None:
+        self.serves = True
+
+    def closing(self) -> None:
+        self.serves = False
 
     @contextmanager
     def using(self) -> Iterator[Leadership]:
@@ -109,14 +116,14 @@ def test_until_it_is_elected_it_stands_and_does_nothing() -> None:
 
 
 @pytest.mark.parametrize("act", [Act.PROMOTE, Act.OPEN])
-def test_if_the_page_is_another_one_by_then_nothing_is_done(act: Act) -> None:
+def test_h81_if_the_page_is_another_one_by_then_nothing_is_done(act: Act) -> None:
     stage = Stage()
     with pytest.raises(NotNow, match="another version"):
         stage.performer.perform(act, PROMOTE, 3)
     assert stage.resource.acts == []
 
 
-def test_what_comes_after_the_promotion_is_not_done_when_the_lease_is_over() -> None:
+def test_h81_what_comes_after_the_promotion_is_not_done_when_the_lease_is_over() -> None:
     stage = Stage(checks=0)
     with pytest.raises(zkelect.SessionClosed):
         stage.performer.perform(Act.PROMOTE, PROMOTE, 4)
@@ -131,7 +138,7 @@ def test_for_whom_to_wait_is_settled_before_writers_are_let_in() -> None:
     assert stage.server.open
 
 
-def test_the_right_is_given_up_after_the_server_was_demoted() -> None:
+def test_h84_the_right_is_given_up_after_the_server_was_demoted() -> None:
     stage = Stage()
     stage.server.role = Role.PRIMARY
     left: list[Role] = []

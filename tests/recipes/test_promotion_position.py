@@ -30,7 +30,7 @@ def at(text: str) -> Position:
         ("x@0:5", "y@0:5", Relation.UNRELATED),
     ],
 )
-def test_one_stands_to_the_other_by_where_their_histories_part(
+def test_h82_one_stands_to_the_other_by_where_their_histories_part(
     one: str, other: str, relation: Relation
 ) -> None:
     opposite = {Relation.BEHIND: Relation.AHEAD, Relation.AHEAD: Relation.BEHIND}

@@ -49,7 +49,7 @@ def test_the_first_branch_has_no_other_before() -> None:
     assert locate(state(), None) == Position((Branch(A),), 100)
 
 
-def test_a_promoted_server_forks_at_the_last_offset_that_both_have() -> None:
+def test_h82_a_promoted_server_forks_at_the_last_offset_that_both_have() -> None:
     promoted = state(master_replid=B, master_replid2=A, second_repl_offset=101)
     found = locate(promoted, None)
     assert found == Position((Branch(A), Branch(B, 100)), 100)
@@ -68,7 +68,7 @@ def test_a_server_on_an_earlier_branch_does_not_stand_on_a_later_one() -> None:
     assert locate(state(master_repl_offset=90), known) == Position((Branch(A),), 90)
 
 
-def test_ids_are_compared_and_not_offsets() -> None:
+def test_h82_ids_are_compared_and_not_offsets() -> None:
     ours, theirs = locate(state(), None), locate(state(master_replid=C), None)
     assert compare(ours, theirs) is Relation.UNRELATED
 
@@ -94,7 +94,7 @@ def test_an_id_of_digits_stays_as_it_is() -> None:
         ({"master_sync_in_progress": 1}, False),
     ],
 )
-def test_data_are_whole_unless_a_copy_has_begun(changed: dict[str, Any], whole: bool) -> None:
+def test_h83_data_are_whole_unless_a_copy_has_begun(changed: dict[str, Any], whole: bool) -> None:
     assert state(REPLICA, **changed).whole is whole
 
 
@@ -156,7 +156,7 @@ def test_numbers_that_redis_would_take_for_something_else(options: dict[str, Any
         ("include {folder}/missing.conf\n", False),
     ],
 )
-def test_a_configuration_makes_it_start_as_a_replica(
+def test_h83_a_configuration_makes_it_start_as_a_replica(
     tmp_path: Path, config: str, fit: bool
 ) -> None:
     for name in ("start.conf", "start.inc"):

@@ -81,7 +81,7 @@ def search(rule: Rule, size: int) -> int:
 
 
 @pytest.mark.parametrize("size", [1, 2])
-def test_whoever_is_recorded_has_every_acknowledged_write_in_every_world(size: int) -> None:
+def test_h81_whoever_is_recorded_has_every_acknowledged_write_in_every_world(size: int) -> None:
     assert search(next_step, size) > 200
 
 
