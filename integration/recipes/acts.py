@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from recipes.cluster import Cluster
+    from recipes.postgres_node import PostgresNode
 
 __all__ = ["follow", "resources", "soon", "switch_over", "take_over"]
 
@@ -27,7 +28,7 @@ def soon() -> float:
 
 
 @contextmanager
-def resources(cluster: Cluster) -> Iterator[dict[str, Postgres]]:
+def resources(cluster: Cluster[PostgresNode]) -> Iterator[dict[str, Postgres]]:
     """Lend a resource for each server, with the first one opened as the primary."""
     made = {
         name: Postgres(node.member(), node.place, domain="acts")

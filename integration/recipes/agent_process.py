@@ -1,38 +1,33 @@
-"""One agent of the PostgreSQL recipe as a process; its task is a line of JSON on its input."""
+"""One agent of a recipe as a process; its task is a pickled dictionary on its input."""
 
 from __future__ import annotations
 
-import json
 import logging
+import pickle
 import signal
 import sys
 import threading
-from pathlib import Path
 
 import zkelect
 from zkelect.recipes.agent import Agent
-from zkelect.recipes.choice import Policy
-from zkelect.recipes.member import Member
-from zkelect.recipes.postgres import Place, Postgres
 
 
 def main() -> None:
-    told = json.loads(sys.stdin.readline())
+    told = pickle.load(sys.stdin.buffer)  # noqa: S301  the tests have written it
     logging.basicConfig(
         level=logging.DEBUG,
         format="%(asctime)s %(name)s %(levelname)s %(message)s",
         stream=sys.stderr,
     )
-    for chatty in ("kazoo", "zkelect.session"):
+    for chatty in ("kazoo", "redis", "zkelect.session"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    place = Place(**{**told["place"], "data_directory": Path(told["place"]["data_directory"])})
-    server = Postgres(Member(**told["member"]), place, domain=told["path"])
+    path = told["path"]
+    server = told["resource"](told["member"], told["place"], domain=path, fence=told["fence"])
     try:
         with zkelect.connect(told["hosts"], **told["session"]) as session:
-            policy = Policy(**told["policy"])
-            Agent(session, told["path"], server, policy=policy, **told["agent"]).run(stop)
+            Agent(session, path, server, policy=told["policy"], **told["agent"]).run(stop)
     finally:
         server.close()
 

@@ -1,32 +1,53 @@
-"""What the tests of the recipes share: a ZooKeeper, and a path of each test's own."""
+"""What the tests of the recipes share: a ZooKeeper, a path of each test's own, and a stage."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-pytest.register_assert_rewrite("recipes.postgres_stage", "recipes.redis_stage")
+pytest.register_assert_rewrite("recipes.stage")
 
-from recipes.postgres_stage import Stage, staged  # noqa: E402  its asserts are rewritten first
-from recipes.redis_stage import RedisStage, redis_staged  # noqa: E402  as above
+from recipes.kinds import KINDS  # noqa: E402  the stage's asserts are rewritten first
+from recipes.postgres_node import PostgresNode  # noqa: E402  as above
+from recipes.redis_node import RedisNode  # noqa: E402  as above
+from recipes.stage import Stage, staged  # noqa: E402  as above
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from recipes.node import Node
+
     from zkelect.testing import LocalEnsemble
 
 
-@pytest.fixture
-def stage(zookeeper: LocalEnsemble, path: str) -> Iterator[Callable[..., Stage]]:
-    """Set a stage with PostgreSQL; options as for ``staged``."""
-    with ExitStack() as stack:
-        yield lambda **options: stack.enter_context(staged(zookeeper, path, **options))
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> type[Node]:
+    """Each kind of servers in turn: a test that asks for it is of the contract."""
+    return KINDS[request.param]
 
 
 @pytest.fixture
-def redis_stage(zookeeper: LocalEnsemble, path: str) -> Iterator[Callable[..., RedisStage]]:
-    """Set a stage with Redis; options as for ``redis_staged``."""
+def stage(
+    kind: type[Node], zookeeper: LocalEnsemble, path: str
+) -> Iterator[Callable[..., Stage[Any]]]:
+    """Set a stage with each kind of servers; options as for ``staged``."""
     with ExitStack() as stack:
-        yield lambda **options: stack.enter_context(redis_staged(zookeeper, path, **options))
+        yield lambda **options: stack.enter_context(staged(kind, zookeeper, path, **options))
+
+
+@pytest.fixture
+def postgres_stage(
+    zookeeper: LocalEnsemble, path: str
+) -> Iterator[Callable[..., Stage[PostgresNode]]]:
+    """Set a stage with PostgreSQL, for what is no other's; options as for ``staged``."""
+    with ExitStack() as stack:
+        yield lambda **given: stack.enter_context(staged(PostgresNode, zookeeper, path, **given))
+
+
+@pytest.fixture
+def redis_stage(zookeeper: LocalEnsemble, path: str) -> Iterator[Callable[..., Stage[RedisNode]]]:
+    """Set a stage with Redis, for what is no other's; options as for ``staged``."""
+    with ExitStack() as stack:
+        yield lambda **given: stack.enter_context(staged(RedisNode, zookeeper, path, **given))

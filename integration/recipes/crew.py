@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -11,11 +11,11 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-import psycopg
 from election.waiting import until
 
 import zkelect
 from zkelect.recipes.board import Board
+from zkelect.recipes.choice import Policy
 from zkelect.recipes.operating import Promotion
 from zkelect.recipes.page import Page, Phase
 from zkelect.testing import FaultProxy
@@ -23,13 +23,14 @@ from zkelect.testing import FaultProxy
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from recipes.cluster import Cluster, Node
+    from recipes.cluster import Cluster
+    from recipes.node import Node
 
     from zkelect.testing import LocalEnsemble
 
 __all__ = ["Agent", "Crew"]
 
-_PROGRAM: Final = Path(__file__).with_name("agent_process.py")
+_INTEGRATION: Final = Path(__file__).parents[1]
 _SESSION: Final[dict[str, Any]] = {"session_timeout": 2.0, "tick_time": 0.2}
 _POLICY: Final[dict[str, Any]] = {"patience": 0.5, "cool_down": 0.1, "phase_timeout": 10.0}
 
@@ -45,14 +46,15 @@ class Agent:
     def start(self) -> None:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, str(_PROGRAM)],
+                [sys.executable, "-m", "recipes.agent_process"],
+                cwd=_INTEGRATION,
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(self._task).encode() + b"\n")
+        pickle.dump(self._task, self.process.stdin)
         self.process.stdin.flush()
 
     def freeze(self) -> None:
@@ -94,18 +96,19 @@ class Crew:
     """An agent for each server of the cluster, running, in a block.
 
     :param policy: what is not as tests have it. :param members: options of each member.
-    :param session: options of their sessions.
+    :param session: options of their sessions. :param place: options of the place of each.
     """
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: Cluster[Any],
         zookeeper: LocalEnsemble,
         *,
         path: str = "/cluster",
         policy: dict[str, Any] | None = None,
         members: dict[str, dict[str, Any]] | None = None,
         session: dict[str, Any] | None = None,
+        place: dict[str, Any] | None = None,
     ) -> None:
         self.cluster = cluster
         self._zookeeper = zookeeper
@@ -113,6 +116,7 @@ class Crew:
         self._policy = {**_POLICY, **(policy or {})}
         self._members = members or {}
         self._session = {**_SESSION, **(session or {})}
+        self._place = place or {}
         self.agents: dict[str, Agent] = {}
         self.proxies: dict[str, FaultProxy] = {}
 
@@ -185,9 +189,9 @@ class Crew:
         primary = self.primary()
         if primary is None:
             return 0
-        query = "select count(*) from pg_stat_replication where state = 'streaming'"
-        with suppress(psycopg.Error):  # it is just being demoted
-            return int(self.cluster[primary].ask(query))
+        node: Node = self.cluster[primary]
+        with suppress(*node.errors):  # it is just being demoted
+            return node.count_followers()
         return 0
 
     def _all_follow(self) -> bool:
@@ -208,21 +212,14 @@ class Crew:
         self.cluster[name].kill()
 
     def _task(self, node: Node, proxy: FaultProxy) -> dict[str, Any]:
-        place = node.place
         return {
             "hosts": proxy.hosts,
             "path": self._path,
             "session": self._session,
-            "policy": self._policy,
+            "policy": Policy(**self._policy),
             "agent": {"interval": 0.2},
-            "member": {
-                "name": node.name,
-                "address": node.address,
-                **self._members.get(node.name, {}),
-            },
-            "place": {
-                "data_directory": str(place.data_directory),
-                "local": place.local,
-                "credentials": place.credentials,
-            },
+            "resource": node.resource,
+            "member": node.member(**self._members.get(node.name, {})),
+            "place": node.placed(**self._place),
+            "fence": node.fence(),
         }

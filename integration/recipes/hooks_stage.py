@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from election.waiting import WITHIN, until
+from recipes.reaper import reaping
+from recipes.tutorial import commands_of
 
 import zkelect
 from zkelect.recipes.hooks import Verb
@@ -24,26 +26,12 @@ if TYPE_CHECKING:
 
     from zkelect.testing import LocalEnsemble
 
-__all__ = ["PAGE", "HookStage", "command", "commands_of", "hooks_staged"]
+__all__ = ["PAGE", "HookStage", "hooks_staged"]
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "promotion_hooks.md"
-_COMMAND: Final = f"""#!/bin/sh\nexec {sys.executable} -m zkelect.cli "$@"\n"""
 _T: Final = "4"
 _OPTIONAL: Final = ("check", "catch-up")
 """Verbs that the program of the page does not know."""
-
-
-def commands_of(page: Path) -> list[str]:
-    """Return the blocks of shell commands of a page, in their order."""
-    found = re.findall(r"^```sh\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    assert len(found) > 5
-    return found
-
-
-def command(folder: Path) -> None:
-    """Put a ``zkelect`` there that is the one under test."""
-    (folder / "zkelect").write_text(_COMMAND)
-    (folder / "zkelect").chmod(0o755)
 
 
 class HookStage:
@@ -194,8 +182,9 @@ def hooks_staged(
     zookeeper: LocalEnsemble, path: str, folder: Path, *options: str
 ) -> Iterator[HookStage]:
     """Set the stage; options are of all agents."""
-    stage = HookStage(folder, zookeeper.hosts, path, options, "a", "b", "c")
     with ExitStack() as stack:
+        stack.enter_context(reaping(folder))
+        stage = HookStage(folder, zookeeper.hosts, path, options, "a", "b", "c")
         session = stack.enter_context(zkelect.connect(zookeeper.hosts, session_timeout=4.0))
         stack.callback(stage.leave)
         stage.enter(session)

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import attrs
-import psycopg
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import TracebackType
 
-    from recipes.cluster import Cluster, Node
+    from recipes.cluster import Cluster
+    from recipes.node import Client, Node
 
 __all__ = ["Sample", "Sampler", "terms"]
 
 _EVERY: Final = 0.004
-# The setting is what a new transaction begins with; in recovery it is on by itself.
-_QUERY: Final = (
-    "select extract(epoch from clock_timestamp())::float8,"
-    " not pg_is_in_recovery() and current_setting('transaction_read_only') = 'off'"
-)
 
 
 @attrs.frozen(order=True)
@@ -44,7 +39,7 @@ class Sampler:
     sample is of the instant at which it answers.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster[Any]) -> None:
         self._done = threading.Event()
         self._threads = [
             threading.Thread(target=self._work, args=(node,), name=f"sampler {name}", daemon=True)
@@ -74,14 +69,13 @@ class Sampler:
 
     def _work(self, node: Node) -> None:
         while not self._done.wait(_EVERY):
-            with suppress(psycopg.Error), node.connect() as connection:
-                self._follow(node, connection)
+            with suppress(*node.errors), node.client() as client:
+                self._follow(node.name, client)
 
-    def _follow(self, node: Node, connection: psycopg.Connection[tuple[float, bool]]) -> None:
+    def _follow(self, server: str, client: Client) -> None:
         while not self._done.wait(_EVERY):
-            row = connection.execute(_QUERY).fetchone()
-            assert row is not None
-            self._samples.append(Sample(row[0], node.name, row[1]))
+            at, writable = client.probe()
+            self._samples.append(Sample(at, server, writable))
 
 
 def terms(instants: Iterable[tuple[float, str]]) -> list[tuple[str, float, float]]:

@@ -10,7 +10,8 @@ import psycopg
 import pytest
 from election.waiting import until
 from recipes.acts import follow, resources, soon, switch_over, take_over
-from recipes.cluster import Cluster, Node
+from recipes.cluster import Cluster
+from recipes.postgres_node import PostgresNode
 
 from zkelect.recipes.clock import now
 from zkelect.recipes.member import Answer, Role
@@ -22,34 +23,34 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def cluster() -> Iterator[Cluster]:
-    with Cluster() as made:
+def cluster() -> Iterator[Cluster[PostgresNode]]:
+    with Cluster(PostgresNode) as made:
         made["alpha"].ask("create table rows (id bigint generated always as identity, text text)")
         yield made
 
 
 @pytest.fixture
-def servers(cluster: Cluster) -> Iterator[dict[str, Postgres]]:
+def servers(cluster: Cluster[PostgresNode]) -> Iterator[dict[str, Postgres]]:
     with resources(cluster) as made:
         yield made
 
 
-def write(node: Node, text: str = "") -> None:
+def write(node: PostgresNode, text: str = "") -> None:
     with node.connect() as connection:
         connection.execute("insert into rows (text) values (%s)", (text,))
 
 
-def texts(node: Node) -> list[str]:
+def texts(node: PostgresNode) -> list[str]:
     with node.connect() as connection:
         return [text for (text,) in connection.execute("select text from rows order by id")]
 
 
-def wait_for(node: Node, text: str) -> None:
+def wait_for(node: PostgresNode, text: str) -> None:
     """Wait until a standby shows a row."""
     until(lambda: text in texts(node), f"{text} on {node.name}")
 
 
-def crash_a_backend(node: Node) -> None:
+def crash_a_backend(node: PostgresNode) -> None:
     """Kill a server process, so that the postmaster starts all of them anew."""
     with node.connect() as connection:
         row = connection.execute("select pg_backend_pid()").fetchone()
@@ -63,7 +64,7 @@ def crash_a_backend(node: Node) -> None:
 
 
 def test_a_server_that_is_promoted_is_closed_until_it_is_opened(
-    cluster: Cluster, servers: dict[str, Postgres]
+    cluster: Cluster[PostgresNode], servers: dict[str, Postgres]
 ) -> None:
     beta = servers["beta"]
     beta.freeze(servers["alpha"].demote(planned=True, deadline=soon()), soon())
@@ -80,7 +81,9 @@ def test_a_server_that_is_promoted_is_closed_until_it_is_opened(
     assert texts(cluster["beta"]) == ["in time"]
 
 
-def test_each_act_may_be_repeated(cluster: Cluster, servers: dict[str, Postgres]) -> None:
+def test_each_act_may_be_repeated(
+    cluster: Cluster[PostgresNode], servers: dict[str, Postgres]
+) -> None:
     alpha, beta, gamma = servers.values()
     write(cluster["alpha"], "one")
     final = alpha.demote(planned=True, deadline=soon())
@@ -103,7 +106,7 @@ def test_each_act_may_be_repeated(cluster: Cluster, servers: dict[str, Postgres]
 
 @pytest.mark.parametrize("how", ["restarted", "a process crashed", "killed and started"])
 def test_a_primary_that_comes_back_by_itself_takes_no_writes(
-    cluster: Cluster, servers: dict[str, Postgres], how: str
+    cluster: Cluster[PostgresNode], servers: dict[str, Postgres], how: str
 ) -> None:
     alpha = cluster["alpha"]
     if how == "restarted":
@@ -121,7 +124,7 @@ def test_a_primary_that_comes_back_by_itself_takes_no_writes(
 
 
 def test_demoting_at_once_leaves_a_standby_with_all_that_was_committed(
-    cluster: Cluster, servers: dict[str, Postgres]
+    cluster: Cluster[PostgresNode], servers: dict[str, Postgres]
 ) -> None:
     write(cluster["alpha"], "last")
     before = servers["alpha"].observe().position
@@ -136,41 +139,45 @@ def test_demoting_at_once_leaves_a_standby_with_all_that_was_committed(
 
 
 def test_the_dead_man_kills_a_frozen_server_by_the_deadline(
-    cluster: Cluster, servers: dict[str, Postgres]
+    cluster: Cluster[PostgresNode], servers: dict[str, Postgres]
 ) -> None:
     deadline = now() + 1.0
     servers["alpha"].arm(deadline)
     cluster["alpha"].signal(signal.SIGSTOP)
-    until(lambda: cluster["alpha"].postmaster is None, "killed")
+    until(lambda: cluster["alpha"].pid is None, "killed")
     assert now() >= deadline
 
 
-def test_the_dead_man_outlives_the_agent(cluster: Cluster, servers: dict[str, Postgres]) -> None:
+def test_the_dead_man_outlives_the_agent(
+    cluster: Cluster[PostgresNode], servers: dict[str, Postgres]
+) -> None:
     """An agent that was killed leaves its last deadline behind."""
     agent = os.fork()
     if agent == 0:
         servers["alpha"].arm(now() + 1.0)
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(agent, 0)
-    until(lambda: cluster["alpha"].postmaster is None, "killed")
+    until(lambda: cluster["alpha"].pid is None, "killed")
 
 
 def test_a_later_deadline_replaces_the_earlier_one(
-    cluster: Cluster, servers: dict[str, Postgres]
+    cluster: Cluster[PostgresNode], servers: dict[str, Postgres]
 ) -> None:
     alpha, beta = cluster["alpha"], cluster["beta"]
     servers["alpha"].arm(now() + 1.0)
     servers["alpha"].arm(now() + 60.0)
     servers["beta"].arm(now() + 1.5)
-    until(lambda: beta.postmaster is None, "the other one is killed")
-    assert alpha.postmaster is not None
+    until(lambda: beta.pid is None, "the other one is killed")
+    assert alpha.pid is not None
     servers["alpha"].disarm()
 
 
 # --- who is asked directly ---------------------------------------------------------------------
 
 
-def test_reach_tells_who_takes_writes(cluster: Cluster, servers: dict[str, Postgres]) -> None:
+def test_reach_tells_who_takes_writes(
+    cluster: Cluster[PostgresNode], servers: dict[str, Postgres]
+) -> None:
     alpha, beta, gamma = servers.values()
     assert gamma.reach(alpha.member) is Answer.YES
     assert gamma.reach(beta.member) is Answer.NO
@@ -179,7 +186,7 @@ def test_reach_tells_who_takes_writes(cluster: Cluster, servers: dict[str, Postg
 
 
 def test_reach_takes_a_frozen_server_for_one_that_takes_no_writes(
-    cluster: Cluster, servers: dict[str, Postgres]
+    cluster: Cluster[PostgresNode], servers: dict[str, Postgres]
 ) -> None:
     cluster["alpha"].signal(signal.SIGSTOP)
     assert servers["gamma"].reach(servers["alpha"].member) is Answer.NO
@@ -191,7 +198,9 @@ def test_reach_takes_a_frozen_server_for_one_that_takes_no_writes(
 # --- old primaries (H82) -----------------------------------------------------------------------
 
 
-def test_h82_extra_wal_is_rewound(cluster: Cluster, servers: dict[str, Postgres]) -> None:
+def test_h82_extra_wal_is_rewound(
+    cluster: Cluster[PostgresNode], servers: dict[str, Postgres]
+) -> None:
     """The old primary wrote what nobody received: it follows without those rows."""
     alpha, beta, gamma = servers.values()
     write(cluster["alpha"], "shared")
@@ -215,7 +224,7 @@ def test_h82_extra_wal_is_rewound(cluster: Cluster, servers: dict[str, Postgres]
 
 
 def test_h82_an_older_timeline_without_extra_wal_follows(
-    cluster: Cluster, servers: dict[str, Postgres]
+    cluster: Cluster[PostgresNode], servers: dict[str, Postgres]
 ) -> None:
     alpha, beta, gamma = servers.values()
     gamma.freeze(None, soon())
@@ -232,7 +241,7 @@ def test_h82_an_older_timeline_without_extra_wal_follows(
 
 @pytest.mark.parametrize("where", ["at another byte", "at the same byte"])
 def test_h82_the_same_timeline_number_with_another_history_is_refused(
-    cluster: Cluster, servers: dict[str, Postgres], where: str
+    cluster: Cluster[PostgresNode], servers: dict[str, Postgres], where: str
 ) -> None:
     """Both standbys were promoted to timeline 2; pg_rewind would see nothing to do."""
     _, beta, gamma = servers.values()
@@ -257,12 +266,16 @@ def test_h82_the_same_timeline_number_with_another_history_is_refused(
 
 
 def test_h82_a_server_of_another_cluster_is_refused(servers: dict[str, Postgres]) -> None:
-    with Cluster(["delta"]) as other, resources(other) as others, pytest.raises(NeedsRebuild):
+    with (
+        Cluster(PostgresNode, ["delta"]) as other,
+        resources(other) as others,
+        pytest.raises(NeedsRebuild),
+    ):
         follow(others["delta"], servers["alpha"])
 
 
 def test_a_rewinding_that_was_interrupted_is_not_begun_again(
-    cluster: Cluster, servers: dict[str, Postgres]
+    cluster: Cluster[PostgresNode], servers: dict[str, Postgres]
 ) -> None:
     node = cluster["beta"]
     node.place.rewinding.write_text("pg_rewind: connected to server\n")
@@ -276,7 +289,7 @@ def test_a_rewinding_that_was_interrupted_is_not_begun_again(
 
 
 def test_a_frozen_standby_takes_in_nothing_from_a_primary_that_lives(
-    cluster: Cluster, servers: dict[str, Postgres]
+    cluster: Cluster[PostgresNode], servers: dict[str, Postgres]
 ) -> None:
     frozen = servers["beta"].freeze(None, soon())
     write(cluster["alpha"], "late")
@@ -286,7 +299,7 @@ def test_a_frozen_standby_takes_in_nothing_from_a_primary_that_lives(
 
 
 def test_a_frozen_standby_that_is_restarted_stays_frozen(
-    cluster: Cluster, servers: dict[str, Postgres]
+    cluster: Cluster[PostgresNode], servers: dict[str, Postgres]
 ) -> None:
     frozen = servers["beta"].freeze(None, soon())
     cluster["beta"].stop()
@@ -294,7 +307,9 @@ def test_a_frozen_standby_that_is_restarted_stays_frozen(
     assert servers["beta"].freeze(None, soon()) == frozen
 
 
-def test_received_but_not_replayed_counts(cluster: Cluster, servers: dict[str, Postgres]) -> None:
+def test_received_but_not_replayed_counts(
+    cluster: Cluster[PostgresNode], servers: dict[str, Postgres]
+) -> None:
     cluster["beta"].ask("select pg_wal_replay_pause()")
     write(cluster["alpha"], "unseen")
     wait_for(cluster["gamma"], "unseen")
@@ -309,7 +324,7 @@ def test_received_but_not_replayed_counts(cluster: Cluster, servers: dict[str, P
 
 
 def test_a_slot_holds_the_wal_of_a_follower_and_goes_with_the_primary(
-    cluster: Cluster,
+    cluster: Cluster[PostgresNode],
 ) -> None:
     servers = {
         name: Postgres(node.member(), node.placed(slots=True), domain="slots")

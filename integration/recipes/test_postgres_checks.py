@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import attrs
 import pytest
 from recipes.acts import soon
-from recipes.cluster import Cluster, Node
+from recipes.cluster import Cluster
+from recipes.postgres_node import PostgresNode
 
 from zkelect.recipes.member import Member, Role
 from zkelect.recipes.postgres import Place, Postgres
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def node() -> Iterator[Node]:
-    with Cluster(["alpha"]) as made:
+def node() -> Iterator[PostgresNode]:
+    with Cluster(PostgresNode, ["alpha"]) as made:
         yield made["alpha"]
 
 
 @pytest.fixture(scope="module")
-def other() -> Iterator[Node]:
-    with Cluster(["beta"]) as made:
+def other() -> Iterator[PostgresNode]:
+    with Cluster(PostgresNode, ["beta"]) as made:
         yield made["beta"]
 
 
@@ -35,7 +36,7 @@ def refusal(place: Place) -> str:
     return str(caught.value)
 
 
-def changed(node: Node, **settings: str) -> Place:
+def changed(node: PostgresNode, **settings: str) -> Place:
     """Restart the server with other settings."""
     node.stop()
     node.configure({**node.settings, **settings})
@@ -43,42 +44,44 @@ def changed(node: Node, **settings: str) -> Place:
     return node.place
 
 
-def test_a_fit_server_is_not_refused(node: Node) -> None:
+def test_a_fit_server_is_not_refused(node: PostgresNode) -> None:
     Postgres(node.member(), changed(node), domain="checks").check()
 
 
-def test_a_folder_that_is_no_data_directory(node: Node) -> None:
+def test_a_folder_that_is_no_data_directory(node: PostgresNode) -> None:
     place = attrs.evolve(node.place, data_directory=node.folder)
     assert "PostgreSQL data directory" in refusal(place)
 
 
-def test_another_major_version(node: Node, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_another_major_version(
+    node: PostgresNode, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     folder = tmp_path_factory.mktemp("data")
     (folder / "PG_VERSION").write_text("14\n")
     place = attrs.evolve(node.place, data_directory=folder)
     assert "PostgreSQL 14; this recipe knows 15" in refusal(place)
 
 
-def test_the_data_directory_of_another_server(node: Node, other: Node) -> None:
+def test_the_data_directory_of_another_server(node: PostgresNode, other: PostgresNode) -> None:
     place = attrs.evolve(node.place, data_directory=other.data)
     said = refusal(place)
     assert str(node.data) in said
     assert str(other.data) in said
 
 
-def test_a_role_that_is_no_superuser(node: Node) -> None:
+def test_a_role_that_is_no_superuser(node: PostgresNode) -> None:
     changed(node)
     node.ask("create role app login replication")
     local = f"host={node.folder} port={node.port} user=app dbname=postgres"
     assert "no superuser" in refusal(attrs.evolve(node.place, local=local))
 
 
-def test_a_server_that_does_not_answer_there(node: Node) -> None:
+def test_a_server_that_does_not_answer_there(node: PostgresNode) -> None:
     place = attrs.evolve(node.place, local=f"host={node.folder} port=1 user=zkelect")
     assert "does not answer" in refusal(place)
 
 
-def test_replication_that_pg_hba_does_not_allow(node: Node) -> None:
+def test_replication_that_pg_hba_does_not_allow(node: PostgresNode) -> None:
     rules = node.data / "pg_hba.conf"
     before = rules.read_text()
     rules.write_text("local all all trust\nhost all all 127.0.0.1/32 trust\n")
@@ -103,11 +106,13 @@ def test_replication_that_pg_hba_does_not_allow(node: Node) -> None:
         ({"max_wal_senders": "0", "wal_level": "replica"}, "max_wal_senders"),
     ],
 )
-def test_a_setting_that_will_not_do(node: Node, settings: dict[str, str], told: str) -> None:
+def test_a_setting_that_will_not_do(
+    node: PostgresNode, settings: dict[str, str], told: str
+) -> None:
     assert told in refusal(changed(node, **settings))
 
 
-def test_a_setting_of_ours_on_the_command_line(node: Node) -> None:
+def test_a_setting_of_ours_on_the_command_line(node: PostgresNode) -> None:
     changed(node)
     node.stop()
     node.start("-o", "-c default_transaction_read_only=on")
@@ -118,17 +123,17 @@ def test_a_setting_of_ours_on_the_command_line(node: Node) -> None:
         node.start()
 
 
-def test_a_server_that_is_down_and_was_no_standby_is_not_started(node: Node) -> None:
+def test_a_server_that_is_down_and_was_no_standby_is_not_started(node: PostgresNode) -> None:
     changed(node)
     node.stop()
     try:
         assert "start it yourself" in refusal(node.place)
-        assert node.postmaster is None
+        assert node.pid is None
     finally:
         node.start()
 
 
-def test_a_standby_that_is_down_is_started(node: Node) -> None:
+def test_a_standby_that_is_down_is_started(node: PostgresNode) -> None:
     changed(node)
     server = Postgres(node.member(), node.place, domain="checks")
     server.demote(planned=True, deadline=soon())

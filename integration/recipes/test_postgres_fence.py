@@ -13,15 +13,16 @@ import zkelect
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from recipes.postgres_stage import Stage
+    from recipes.postgres_node import PostgresNode
+    from recipes.stage import Stage
 
 pytestmark = pytest.mark.timeout(300)
 
 
 def test_the_new_primary_has_the_token_that_the_page_names(
-    stage: Callable[..., Stage], path: str
+    postgres_stage: Callable[..., Stage[PostgresNode]], path: str
 ) -> None:
-    here = stage()
+    here = postgres_stage()
     old = marked(here, path)
     here.fail_over()
     page = here.crew.page
@@ -31,8 +32,10 @@ def test_the_new_primary_has_the_token_that_the_page_names(
     assert new > old
 
 
-def test_an_older_token_cannot_claim_any_more(stage: Callable[..., Stage], path: str) -> None:
-    here = stage()
+def test_an_older_token_cannot_claim_any_more(
+    postgres_stage: Callable[..., Stage[PostgresNode]], path: str
+) -> None:
+    here = postgres_stage()
     old = marked(here, path)
     here.fail_over()
     node = here.cluster[here.primary]
@@ -43,9 +46,11 @@ def test_an_older_token_cannot_claim_any_more(stage: Callable[..., Stage], path:
         fence.claim(old)
 
 
-def test_the_first_row_of_a_timeline_is_the_token(stage: Callable[..., Stage], path: str) -> None:
+def test_the_first_row_of_a_timeline_is_the_token(
+    postgres_stage: Callable[..., Stage[PostgresNode]], path: str
+) -> None:
     """By PostgreSQL's own transaction numbers: no row of a client is older on that server."""
-    here = stage()
+    here = postgres_stage()
     here.fail_over()
     confirmed = here.writer.confirmed[-1].number
     with here.cluster[here.primary].connect() as connection:
@@ -60,7 +65,7 @@ def test_the_first_row_of_a_timeline_is_the_token(stage: Callable[..., Stage], p
         assert claimed < number(connection, query, first)
 
 
-def marked(here: Stage, path: str) -> zkelect.Token:
+def marked(here: Stage[PostgresNode], path: str) -> zkelect.Token:
     with here.cluster[here.primary].connect() as connection:
         query = "select token from zkelect_fence where domain = %s"
         row = connection.execute(query, (path,)).fetchone()

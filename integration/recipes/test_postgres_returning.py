@@ -11,16 +11,17 @@ from election.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from recipes.postgres_stage import Stage
+    from recipes.postgres_node import PostgresNode
+    from recipes.stage import Stage
 
 pytestmark = pytest.mark.timeout(600)
 
 
 def test_h82_an_old_primary_with_extra_wal_is_rewound(
-    stage: Callable[..., Stage], times: Callable[..., int]
+    postgres_stage: Callable[..., Stage[PostgresNode]], times: Callable[..., int]
 ) -> None:
     """T5. It confirmed rows that no standby had; they are gone, on all servers alike."""
-    here = stage()
+    here = postgres_stage()
     for _ in range(times(2, 20)):
         old = here.primary
         for node in here.cluster.others(old):
@@ -38,10 +39,10 @@ def test_h82_an_old_primary_with_extra_wal_is_rewound(
 
 
 def test_h82_an_old_primary_of_the_same_timeline_and_another_history_is_refused(
-    stage: Callable[..., Stage],
+    postgres_stage: Callable[..., Stage[PostgresNode]],
 ) -> None:
     """T5. Somebody has promoted it by hand, to the number that the new primary has too."""
-    here = stage()
+    here = postgres_stage()
     old = here.primary
     new = here.fail_over()
     node = here.cluster[old]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import attrs
 import pytest
 from election.waiting import until
-from recipes.redis_cluster import RedisCluster, RedisNode
+from recipes.cluster import Cluster
+from recipes.redis_node import RedisNode
 from redis.exceptions import ReadOnlyError, ResponseError
 
 import zkelect
@@ -36,13 +37,13 @@ def soon() -> float:
 
 
 @pytest.fixture
-def cluster() -> Iterator[RedisCluster]:
-    with RedisCluster() as made:
+def cluster() -> Iterator[Cluster[RedisNode]]:
+    with Cluster(RedisNode) as made:
         yield made
 
 
 @pytest.fixture
-def servers(cluster: RedisCluster) -> Iterator[Servers]:
+def servers(cluster: Cluster[RedisNode]) -> Iterator[Servers]:
     made = {
         name: RedisServer(node.member(), node.placed(), domain="acts")
         for name, node in cluster.nodes.items()
@@ -73,7 +74,7 @@ def partial_copies(node: RedisNode) -> tuple[int, int]:
 
 
 def test_a_planned_switch_leaves_what_the_servers_own_failover_leaves(
-    cluster: RedisCluster, servers: Servers
+    cluster: Cluster[RedisNode], servers: Servers
 ) -> None:
     """FAILOVER of Redis is the oracle: same data, a branch forked there, nobody copied anew."""
     alpha, beta = cluster["alpha"], cluster["beta"]
@@ -102,7 +103,7 @@ def test_a_planned_switch_leaves_what_the_servers_own_failover_leaves(
 
 
 def test_writers_are_held_and_then_refused_while_it_is_handed_over(
-    cluster: RedisCluster, servers: Servers
+    cluster: Cluster[RedisNode], servers: Servers
 ) -> None:
     """One that waited is told at once, and need not wait for the end of the pause."""
     servers["alpha"].demote(planned=True, deadline=soon())
@@ -112,7 +113,7 @@ def test_writers_are_held_and_then_refused_while_it_is_handed_over(
 
 
 def test_nothing_is_handed_over_to_nobody_and_the_writers_go_on(
-    cluster: RedisCluster, servers: Servers
+    cluster: Cluster[RedisNode], servers: Servers
 ) -> None:
     for name in ("beta", "gamma"):
         servers[name].freeze(None, soon())
@@ -125,7 +126,7 @@ def test_nothing_is_handed_over_to_nobody_and_the_writers_go_on(
 
 
 def test_a_follower_behind_the_fork_stands_on_the_same_branch_as_the_others(
-    cluster: RedisCluster, servers: Servers
+    cluster: Cluster[RedisNode], servers: Servers
 ) -> None:
     """Redis tells of it where *it* went over: earlier than where the branch forked."""
     servers["gamma"].freeze(None, soon())
@@ -146,7 +147,7 @@ def test_a_follower_behind_the_fork_stands_on_the_same_branch_as_the_others(
     assert position_of(again).history == opened.history, "an agent that is started anew knows"
 
 
-def test_what_was_written_apart_diverges(cluster: RedisCluster, servers: Servers) -> None:
+def test_what_was_written_apart_diverges(cluster: Cluster[RedisNode], servers: Servers) -> None:
     frozen = servers["beta"].freeze(None, soon())
     cluster["alpha"].ask("sadd", "written", 1)
     servers["beta"].promote(soon())
@@ -155,7 +156,7 @@ def test_what_was_written_apart_diverges(cluster: RedisCluster, servers: Servers
     assert compare(frozen, opened) is Relation.BEHIND
 
 
-def test_a_server_without_followers_counts_what_it_writes(cluster: RedisCluster) -> None:
+def test_a_server_without_followers_counts_what_it_writes(cluster: Cluster[RedisNode]) -> None:
     """Redis alone would not, until the first one comes, and then be on another branch."""
     node = cluster["gamma"]
     node.kill()
@@ -174,7 +175,7 @@ def test_a_server_without_followers_counts_what_it_writes(cluster: RedisCluster)
 
 
 def test_h83_a_server_that_is_loading_is_not_promoted(
-    cluster: RedisCluster, servers: Servers
+    cluster: Cluster[RedisNode], servers: Servers
 ) -> None:
     node = cluster["beta"]
     node.ask("debug", "populate", 5000)
@@ -194,7 +195,7 @@ def test_h83_a_server_that_is_loading_is_not_promoted(
 
 
 def test_h83_followers_take_nothing_from_a_server_that_is_restarted_empty(
-    cluster: RedisCluster, servers: Servers
+    cluster: Cluster[RedisNode], servers: Servers
 ) -> None:
     cluster["alpha"].ask("sadd", "written", 1)
     until(lambda: cluster["beta"].written() == {1}, "beta has it")
@@ -210,7 +211,7 @@ def test_h83_followers_take_nothing_from_a_server_that_is_restarted_empty(
 
 
 def test_a_server_that_is_restarted_with_what_it_saved_stands_where_it_did(
-    cluster: RedisCluster, servers: Servers
+    cluster: Cluster[RedisNode], servers: Servers
 ) -> None:
     cluster["alpha"].ask("sadd", "written", 1)
     until(lambda: cluster["beta"].written() == {1}, "beta has it")
@@ -223,7 +224,7 @@ def test_a_server_that_is_restarted_with_what_it_saved_stands_where_it_did(
 
 
 def test_h83_a_primary_that_is_restarted_does_not_go_on_by_itself(
-    cluster: RedisCluster, servers: Servers
+    cluster: Cluster[RedisNode], servers: Servers
 ) -> None:
     """With what it had saved, which may be less than it has confirmed; it counts by that."""
     cluster["alpha"].ask("sadd", "written", 1)
@@ -241,7 +242,7 @@ def test_h83_a_primary_that_is_restarted_does_not_go_on_by_itself(
 
 
 def test_a_copy_that_was_begun_and_not_ended_is_no_position(
-    cluster: RedisCluster, servers: Servers
+    cluster: Cluster[RedisNode], servers: Servers
 ) -> None:
     cluster["alpha"].ask("config", "set", "rdb-key-save-delay", 10000)
     cluster["alpha"].ask("debug", "populate", 1000)
@@ -259,7 +260,7 @@ def test_a_copy_that_was_begun_and_not_ended_is_no_position(
 
 
 def test_a_promoted_server_takes_the_claim_and_no_other_write_before_it_is_open(
-    cluster: RedisCluster, servers: Servers, zookeeper: LocalEnsemble, path: str
+    cluster: Cluster[RedisNode], servers: Servers, zookeeper: LocalEnsemble, path: str
 ) -> None:
     beta = cluster["beta"]
     servers["beta"].freeze(servers["alpha"].demote(planned=True, deadline=soon()), soon())
@@ -281,7 +282,9 @@ def test_a_promoted_server_takes_the_claim_and_no_other_write_before_it_is_open(
     assert beta.ask("get", "a") is None
 
 
-def test_with_min_replicas_an_open_primary_confirms_nothing_alone(cluster: RedisCluster) -> None:
+def test_with_min_replicas_an_open_primary_confirms_nothing_alone(
+    cluster: Cluster[RedisNode],
+) -> None:
     node = cluster["alpha"]
     place = node.placed(min_replicas=1, max_lag=1)
     server = RedisServer(node.member(), place, domain="acts")
@@ -305,7 +308,7 @@ def test_with_min_replicas_an_open_primary_confirms_nothing_alone(cluster: Redis
 
 
 def test_the_dead_man_has_a_primary_follow_nobody_with_all_that_it_has(
-    cluster: RedisCluster, servers: Servers
+    cluster: Cluster[RedisNode], servers: Servers
 ) -> None:
     cluster["alpha"].ask("sadd", "written", 1)
     servers["alpha"].observe()
@@ -316,7 +319,7 @@ def test_the_dead_man_has_a_primary_follow_nobody_with_all_that_it_has(
 
 
 def test_the_dead_man_kills_a_server_that_does_not_obey(
-    cluster: RedisCluster, servers: Servers
+    cluster: Cluster[RedisNode], servers: Servers
 ) -> None:
     servers["alpha"].observe()
     cluster["alpha"].signal(signal.SIGSTOP)
@@ -328,7 +331,7 @@ def test_the_dead_man_kills_a_server_that_does_not_obey(
 
 
 def test_a_primary_that_does_not_answer_is_killed_and_comes_back_as_a_replica(
-    cluster: RedisCluster, servers: Servers
+    cluster: Cluster[RedisNode], servers: Servers
 ) -> None:
     servers["alpha"].observe()
     old = cluster["alpha"].pid
@@ -342,7 +345,7 @@ def test_a_primary_that_does_not_answer_is_killed_and_comes_back_as_a_replica(
     assert "without its data" in seen.detail
 
 
-def test_what_others_find_at_an_address(cluster: RedisCluster, servers: Servers) -> None:
+def test_what_others_find_at_an_address(cluster: Cluster[RedisNode], servers: Servers) -> None:
     assert servers["beta"].reach(servers["alpha"].member) is Answer.YES
     assert servers["alpha"].reach(servers["beta"].member) is Answer.NO
     nobody = attrs.evolve(servers["gamma"].member, address="127.0.0.1:1")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from recipes.redis_cluster import RedisCluster, RedisNode
+from recipes.cluster import Cluster
+from recipes.redis_node import RedisNode
 
 from zkelect.recipes.member import Role
 from zkelect.recipes.redis import RedisServer
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def node() -> Iterator[RedisNode]:
-    with RedisCluster(["alpha"]) as made:
+    with Cluster(RedisNode, ["alpha"]) as made:
         yield made["alpha"]
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from election.waiting import WITHIN, until
-from recipes.redis_cluster import RedisCluster, RedisNode
+from recipes.cluster import Cluster
+from recipes.redis_node import RedisNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.timeout(120)
 @pytest.fixture
 def node() -> Iterator[RedisNode]:
     """A master."""
-    with RedisCluster(["alpha"]) as cluster:
+    with Cluster(RedisNode, ["alpha"]) as cluster:
         yield cluster["alpha"]
 
 
@@ -66,12 +67,16 @@ def agent_of(node: RedisNode, *, armed_for: float, then: str) -> Iterator[subpro
         f"server.observe(); server.arm(now() + {armed_for});"
         f"print('armed', flush=True); input(); {then}; os._exit(9)"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", program, node.address, str(node.folder / "record")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as agent:
+    with (
+        (node.folder / "agent.log").open("wb") as log,
+        subprocess.Popen(
+            [sys.executable, "-c", program, node.address, str(node.folder / "record")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        ) as agent,
+    ):
         assert agent.stdout is not None
         assert agent.stdout.readline() == "armed\n"
         yield agent

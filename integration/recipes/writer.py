@@ -1,29 +1,23 @@
-"""A client that writes rows, finds the primary by itself, and remembers what was confirmed."""
+"""A client that writes numbers, finds the primary by itself, and remembers what was confirmed."""
 
 from __future__ import annotations
 
 import threading
 import time
-from contextlib import suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import attrs
-import psycopg
-
-from zkelect.testing.ports import LOOPBACK
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from recipes.cluster import Cluster
+    from recipes.node import Client, Node
 
 __all__ = ["Confirmed", "Writer"]
 
-_INSERT: Final = (
-    "insert into written (number) values (%s)"
-    " returning inet_server_port(), extract(epoch from clock_timestamp())::float8"
-)
+_RETRY: Final = 0.002
 
 
 @attrs.frozen
@@ -43,23 +37,20 @@ class Confirmed:
 class Writer:
     """Writes one row after the other until the block ends.
 
+    It tries the servers in turn until one takes a write, and stays with that.
+
     :param rate: rows a second; None: as fast as it can.
     """
 
-    def __init__(self, cluster: Cluster, *, rate: float | None = None) -> None:
-        ports = ",".join(str(node.port) for node in cluster.nodes.values())
-        hosts = ",".join(LOOPBACK for _ in cluster.nodes)
-        # What PostgreSQL's clients have for this: the server that is open for writes.
-        self._conninfo = (
-            f"host={hosts} port={ports} user=zkelect dbname=postgres connect_timeout=2"
-            " target_session_attrs=read-write tcp_user_timeout=2000"
-        )
+    def __init__(self, cluster: Cluster[Any], *, rate: float | None = None) -> None:
+        self._nodes: list[Node] = list(cluster.nodes.values())
+        self._errors = cluster.kind.errors
         self._pace = None if rate is None else 1 / rate
         self._done = threading.Event()
         self._grew = threading.Condition()
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
         self._number = 0
-        self._connection: psycopg.Connection[tuple[int, float]] | None = None
+        self._client: Client | None = None
         self.confirmed: list[Confirmed] = []
 
     def __enter__(self) -> Self:
@@ -103,28 +94,31 @@ class Writer:
         due = time.monotonic()
         while not self._done.is_set():
             self._number += 1
-            with suppress(psycopg.Error):
-                self._write(self._number)
+            self._try_to_write(self._number)
             if self._pace is not None:
                 due = max(due + self._pace, time.monotonic() - 1)
                 self._done.wait(max(due - time.monotonic(), 0))
         self._leave()
 
-    def _write(self, number: int) -> None:
+    def _try_to_write(self, number: int) -> None:
         """Write one row; of an error it is not known whether it was written."""
         try:
-            if self._connection is None:
-                self._connection = psycopg.connect(self._conninfo, autocommit=True)
-            row = self._connection.execute(_INSERT, (number,)).fetchone()
-        except psycopg.Error:
+            self._write(number)
+        except self._errors:
             self._leave()
-            raise
-        assert row is not None
+            self._nodes.append(self._nodes.pop(0))
+            self._done.wait(_RETRY)
+
+    def _write(self, number: int) -> None:
+        node = self._nodes[0]
+        if self._client is None:
+            self._client = node.client()
+        at = self._client.write(number)
         with self._grew:
-            self.confirmed.append(Confirmed(number, row[0], row[1], time.time()))
+            self.confirmed.append(Confirmed(number, node.port, at, time.time()))
             self._grew.notify_all()
 
     def _leave(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()

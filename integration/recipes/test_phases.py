@@ -1,9 +1,12 @@
-"""The coordinator is killed at each phase boundary: the next one completes what was begun (H81)."""
+"""The coordinator is killed at each phase boundary: the next one completes what was begun (H81).
+
+Of the contract: each test is run with each kind of servers.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from election.waiting import until
@@ -15,7 +18,7 @@ from zkelect.recipes.page import Phase, Request
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from recipes.postgres_stage import Stage
+    from recipes.stage import Stage
 
     from zkelect.recipes.page import Page
 
@@ -27,7 +30,7 @@ CHANGING = [Phase.DEMOTE, Phase.FREEZE, Phase.CATCH_UP, Phase.PROMOTE, Phase.OPE
 class Assassin:
     """Kills the coordinator's agent as soon as it has written a page of this phase, once."""
 
-    def __init__(self, here: Stage, phase: Phase) -> None:
+    def __init__(self, here: Stage[Any], phase: Phase) -> None:
         self._here = here
         self._phase = phase
         self.killed = ""
@@ -41,7 +44,7 @@ class Assassin:
 @pytest.mark.parametrize("planned", [False, True], ids=["fail-over", "switchover"])
 @pytest.mark.parametrize("phase", CHANGING)
 def test_h81_the_coordinator_is_killed_at_each_phase(
-    stage: Callable[..., Stage], phase: Phase, planned: bool
+    stage: Callable[..., Stage[Any]], phase: Phase, planned: bool
 ) -> None:
     """T4. Never two promotions with one token, and never two servers that take writes."""
     here = stage()
@@ -55,10 +58,10 @@ def test_h81_the_coordinator_is_killed_at_each_phase(
         for name in {assassin.killed, first} if not planned else {assassin.killed}:
             here.crew.agents[name].start()  # as its init system does
         until(lambda: settled(here, before), "a primary is open again")
-        until(lambda: joined(here), "all follow, or are refused")
+        until(here.is_joined, "all follow, or are refused")
         here.primaries.append(here.crew.wait_steady())
     here.writer.wait_for(20)
-    apart = refused(here)
+    apart = here.refused()  # it died before another server knew of its promotion
     assert apart <= {page.winner for page in watch.pages}, "it was never promoted apart"
     check_promotions(watch.pages)
     check_terms(here, watch.pages)
@@ -66,21 +69,7 @@ def test_h81_the_coordinator_is_killed_at_each_phase(
     here.check_all_equal(without=apart)
 
 
-def refused(here: Stage) -> set[str]:
-    """Return who was promoted, and died before another server knew: H82, by its number.
-
-    The successor's timeline has the same number, from the same byte, and is another one.
-    """
-    beats = here.crew.promotion.status().beats
-    return {beat.name for beat in beats if "pg_basebackup" in beat.observed.rebuild}
-
-
-def joined(here: Stage) -> bool:
-    """Tell whether each server follows the primary, or is refused."""
-    return here.crew.count_following() + len(refused(here)) == len(here.cluster.nodes) - 1
-
-
-def begin(here: Stage, planned: bool) -> None:
+def begin(here: Stage[Any], planned: bool) -> None:
     """Have the primary changed, and do not wait for it."""
     if not planned:
         here.crew.kill_host(here.primary)
@@ -88,7 +77,7 @@ def begin(here: Stage, planned: bool) -> None:
     here.crew.board.ask(Request(id="once", to="beta", by="the test"))
 
 
-def settled(here: Stage, before: Page) -> bool:
+def settled(here: Stage[Any], before: Page) -> bool:
     page = here.crew.page
     return page is not None and page.phase is Phase.STEADY and page.reign != before.reign
 
@@ -105,7 +94,7 @@ def check_promotions(pages: Sequence[Page]) -> None:
     assert len(opened) == len({token for token, _ in opened}), opened
 
 
-def check_terms(here: Stage, pages: Sequence[Page]) -> None:
+def check_terms(here: Stage[Any], pages: Sequence[Page]) -> None:
     """Who took writes, did so in the order in which the pages opened servers, one at a time."""
     opened = [page.primary for page in pages if page.phase in (Phase.OPEN, Phase.STEADY)]
     said = [(each.at, each.server) for each in here.sampler.samples if each.writable]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from election.waiting import until
-from recipes.cluster import Cluster, Node
+from recipes.cluster import Cluster, NodeT
 from recipes.crew import Crew
 from recipes.sampler import Sampler, terms
 from recipes.writer import Writer
@@ -15,15 +15,19 @@ from recipes.writer import Writer
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from recipes.node import Node
+
     from zkelect.testing import LocalEnsemble
 
 __all__ = ["Stage", "staged"]
 
 
-class Stage:
+class Stage(Generic[NodeT]):
     """What a test of a promotion has at hand."""
 
-    def __init__(self, cluster: Cluster, crew: Crew, sampler: Sampler, writer: Writer) -> None:
+    def __init__(
+        self, cluster: Cluster[NodeT], crew: Crew, sampler: Sampler, writer: Writer
+    ) -> None:
         self.cluster = cluster
         self.crew = crew
         self.sampler = sampler
@@ -71,11 +75,46 @@ class Stage:
     def hold_back(self, name: str) -> None:
         """Let a standby receive nothing more, behind the back of its agent, which hangs."""
         self.crew.agents[name].freeze()
-        node = self.cluster[name]
-        node.ask("alter system set primary_conninfo = ''")
-        node.ask("select pg_reload_conf()")
-        receiving = "select count(*) from pg_stat_activity where backend_type = 'walreceiver'"
-        until(lambda: node.ask(receiving) == 0, f"{name} receives nothing")
+        self.cluster[name].cut_off()
+
+    def await_joined(self) -> None:
+        """Wait until all follow the primary; those that are refused are rebuilt first, by hand."""
+        until(self.is_joined, "all follow, or are refused")
+        for name in self.refused():
+            assert not self.cluster.kind.heals, f"{name} is refused"
+            self.crew.agents[name].end()
+            self.cluster[name].rebuild(self.cluster[self.primary])
+            self.crew.agents[name].start()
+        self.crew.wait_following()
+
+    # --- looking ----------------------------------------------------------------------------------
+
+    def refused(self) -> set[str]:
+        """Return whose servers need a rebuild, as their agents say."""
+        beats = self.crew.promotion.status().beats
+        return {beat.name for beat in beats if beat.observed.rebuild}
+
+    def is_joined(self) -> bool:
+        """Tell whether each server follows the primary, or is refused."""
+        joined = self.crew.count_following() + len(self.refused())
+        return self.crew.primary() is not None and joined == len(self.cluster.nodes) - 1
+
+    def writable(self) -> list[str]:
+        """Ask all servers; return who takes writes."""
+        return [name for name, node in self.cluster.nodes.items() if _takes_writes(node)]
+
+    def await_in_step(self) -> set[str]:
+        """Wait until the primary has recorded who has everything that it confirms."""
+        found: set[str] = set()
+
+        def recorded() -> bool:
+            page, (sync, _) = self.crew.page, self.crew.board.sync()
+            if page is not None and sync is not None and sync.reign == page.reign:
+                found.update(sync.names)
+            return bool(found)
+
+        until(recorded, f"{self.primary} has recorded a sync set")
+        return found
 
     @property
     def _reign(self) -> str:
@@ -87,8 +126,7 @@ class Stage:
     def lost_rows(self) -> list[int]:
         """Return the confirmed rows that the primary does not have."""
         confirmed = list(self.writer.confirmed)  # it grows
-        with self.cluster[self.primary].connect() as connection:
-            there = {number for (number,) in connection.execute("select number from written")}
+        there = self.cluster[self.primary].written()
         return [row.number for row in confirmed if row.number not in there]
 
     def check_one_writable(self) -> None:
@@ -110,30 +148,44 @@ class Stage:
         :param without: those that were refused.
         """
         self.writer.stop()
-        query = "select count(*) || ' ' || coalesce(sum(number), 0) from written"
-        wanted = self.cluster[self.primary].ask(query)
+        wanted = self.cluster[self.primary].written()
         nodes = self.cluster.others(self.primary)
         for node in (each for each in nodes if each.name not in without):
-            until(partial(_has, node, query, wanted), f"{node.name} has {wanted}")
+            until(partial(_has, node, wanted), f"{node.name} has the same")
 
 
-def _has(node: Node, query: str, wanted: object) -> bool:
-    return bool(node.ask(query) == wanted)
+def _takes_writes(node: Node) -> bool:
+    with suppress(*node.errors), node.client() as client:
+        return client.probe()[1]
+    return False
+
+
+def _has(node: Node, wanted: set[int]) -> bool:
+    return node.written() == wanted
 
 
 @contextmanager
 def staged(
-    zookeeper: LocalEnsemble, path: str, *, rate: float | None = None, **options: Any
-) -> Iterator[Stage]:
-    """Set the stage: everybody follows, and rows are written.
+    kind: type[NodeT],
+    zookeeper: LocalEnsemble,
+    path: str,
+    *,
+    rate: float | None = None,
+    settings: dict[str, str] | None = None,
+    **options: Any,
+) -> Iterator[Stage[NodeT]]:
+    """Set the stage: everybody follows, and numbers are written.
 
-    :param rate: of the writer. :param options: of the crew.
+    :param kind: of the servers. :param rate: of the writer. :param settings: of all servers.
+    :param options: of the crew.
     """
-    with Cluster() as cluster:
-        cluster["alpha"].ask("create table written (number bigint primary key)")
-        with Crew(cluster, zookeeper, path=path, **options) as crew:
-            crew.wait_following()
-            with Sampler(cluster) as sampler, Writer(cluster, rate=rate) as writer:
-                stage = Stage(cluster, crew, sampler, writer)
-                writer.wait_for(20)
-                yield stage
+    with (
+        Cluster(kind, **(settings or {})) as cluster,
+        Crew(cluster, zookeeper, path=path, **options) as crew,
+    ):
+        crew.wait_following()
+        with Sampler(cluster) as sampler, Writer(cluster, rate=rate) as writer:
+            stage = Stage(cluster, crew, sampler, writer)
+            writer.wait_for(20)
+            until(lambda: any(each.writable for each in sampler.samples), "a sample of it")
+            yield stage

@@ -1,23 +1,26 @@
-"""A planned switch under a writer: nothing confirmed is lost, and nothing is written twice."""
+"""A planned switch under a writer: nothing confirmed is lost, and nothing is written twice.
+
+Of the contract: each test is run with each kind of servers.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from recipes.redis_stage import RedisStage
+    from recipes.stage import Stage
 
 
 @pytest.mark.timeout(600)
 def test_h84_planned_switches_lose_no_confirmed_write(
-    redis_stage: Callable[..., RedisStage], times: Callable[..., int]
+    stage: Callable[..., Stage[Any]], times: Callable[..., int]
 ) -> None:
     """T6. With a writer of 1,000 writes a second; the pause of each switch is printed."""
-    here = redis_stage(rate=1000.0)
+    here = stage(rate=1000.0)
     for _ in range(times(3, 20)):
         names = sorted(node.name for node in here.cluster.others(here.primary))
         here.switch_over(names[0])
