@@ -11,6 +11,7 @@ import attrs
 import zkelect
 from zkelect.recipes.board import Board
 from zkelect.recipes.choice import Policy
+from zkelect.recipes.clock import now
 from zkelect.recipes.coordinator import Coordinator
 from zkelect.recipes.duty import Act, duty_of
 from zkelect.recipes.member import Answer, Done, Heartbeat, Observed, Outcome, Role
@@ -18,12 +19,16 @@ from zkelect.recipes.notes import encode
 from zkelect.recipes.office import Office
 from zkelect.recipes.page import Page, Phase
 from zkelect.recipes.performer import Performer
+from zkelect.recipes.pools import await_pools
 from zkelect.recipes.resource import NeedsRebuild, NotNow, Resource, Unfit
+from zkelect.recipes.standing import Standing, answers_reads
 from zkelect.recipes.synchrony import Synchrony
 
 __all__ = ["Agent"]
 
 _log: Final = logging.getLogger("zkelect.recipes")
+_SHARE: Final = 3
+"""For pools is waited this part of the time that a step may take."""
 _WITNESSED: Final = (Phase.STEADY, Phase.DEMOTE)
 
 
@@ -61,6 +66,7 @@ class Agent:
         self._resource = resource
         self._name = name = resource.member.name
         self._interval = interval
+        self._policy = policy
         self._office = Office(session, board.primary, name, resource, margin=margin)
         self._synchrony = Synchrony(board, resource, policy)
         self._performer = Performer(board, resource, self._office, self._synchrony, policy)
@@ -69,6 +75,7 @@ class Agent:
         self._rebuild = ""
         self._page: Page | None = None
         self._version = -1
+        self._seen = Observed(role=Role.UNKNOWN, healthy=False), now()
 
     def run(self, stop: threading.Event) -> None:
         """Look after the server until ``stop`` is set; then a primary is demoted, in good order.
@@ -95,6 +102,28 @@ class Agent:
             self._retire()
             if coordinating.ident is not None:
                 coordinating.join()
+
+    def standing(self) -> Standing:
+        """Return where the server stands, as we know it: at once, without a lock or a server.
+
+        Its writers are told by the lease alone, so that nobody else is open at that moment, also
+        when this agent has hung.
+        """
+        held, (seen, at) = self._office.serving, self._seen
+        remaining = 0.0 if held is None else self._office.deadline(held) - now()
+        primary = remaining > 0 and seen.role is Role.PRIMARY
+        return Standing(
+            path=self._board.path,
+            name=self._name,
+            primary=primary,
+            replica=answers_reads(self._page, self._name, seen, age=now() - at),
+            role=seen.role,
+            behind=seen.behind,
+            remaining=max(remaining, 0.0),
+            token=str(held.token) if held is not None and primary else None,
+            connected=self._session.connected,
+            usable=not self._session.ended,
+        )
 
     def _refuse_strangers(self) -> None:
         """A server of another cluster would be demoted here, for the page does not name it.
@@ -135,8 +164,10 @@ class Agent:
             seen = self._resource.observe()
         except Exception as error:  # noqa: BLE001  # the resource's own; told as what it is
             _log.exception("%s: %s cannot be looked at", self._board.path, self._name)
-            return Observed(role=Role.UNKNOWN, healthy=False, detail=repr(error))
-        return attrs.evolve(seen, rebuild=self._rebuild or seen.rebuild)
+            seen = Observed(role=Role.UNKNOWN, healthy=False, detail=repr(error))
+        seen = attrs.evolve(seen, rebuild=self._rebuild or seen.rebuild)
+        self._seen = seen, now()
+        return seen
 
     def _beat(self, observed: Observed) -> Heartbeat:
         witnessed, sees = self._witness()
@@ -191,7 +222,10 @@ class Agent:
 
     def _perform(self, act: Act, page: Page) -> Done | None:
         """Do it; what went wrong is told to the coordinator, and what is to be repeated is not."""
+        asked = act is not Act.DEMOTE or (page.phase, page.primary) == (Phase.DEMOTE, self._name)
         try:
+            if act is Act.DEMOTE and asked and page.planned:
+                self._wait_for_pools(page)
             done = self._performer.perform(act, page, self._version)
         except NotNow as error:
             _log.debug("%s: %s does not %s yet: %s", self._board.path, self._name, act, error)
@@ -210,8 +244,13 @@ class Agent:
                 token=self._office.token,
                 detail=f"{type(error).__name__}: {error}",
             )
-        asked = act is not Act.DEMOTE or (page.phase, page.primary) == (Phase.DEMOTE, self._name)
         return done if asked else self._done
+
+    def _wait_for_pools(self, page: Page) -> None:
+        """Close the server only when its pools hold their clients back, but not too late."""
+        deadline = now() + self._policy.phase_timeout / _SHARE
+        if late := await_pools(self._board, page.serial, deadline):
+            _log.warning("%s: not held back: the clients of %s", self._board.path, ", ".join(late))
 
     def _is_done(self, act: Act, page: Page, observed: Observed) -> bool:
         """Whether this page's duty was done, and what it made is still so."""

@@ -2,8 +2,9 @@
 
 Below the path of the cluster: ``page``, what was decided last, written by the coordinator;
 ``members/…``, the heartbeats, one ephemeral znode an agent; ``sync``, who has all that the primary
-acknowledged, written by the primary's agent; ``request``, what an operator asks for; and the two
-elections, ``coordinator`` and ``primary``.
+acknowledged, written by the primary's agent; ``request``, what an operator asks for; ``pools/…``,
+what connection pools say, one ephemeral znode each; and the two elections, ``coordinator`` and
+``primary``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from zkelect.recipes.choice import SyncSet
 from zkelect.recipes.member import Heartbeat
 from zkelect.recipes.notes import decode, encode
 from zkelect.recipes.page import Page, Request
+from zkelect.recipes.pools import Pool
 from zkelect.stores import ZnodeFence
 
 __all__ = ["Board"]
@@ -41,6 +43,7 @@ class Board:
         self._session: Final = session
         self._znodes: Final = zkelect.Znodes(session)
         self._registry: Final = zkelect.Registry(session, self._members)
+        self._pools: Final = zkelect.Registry(session, f"{self.path}/pools")
         self._election: Final = zkelect.Election(session, self.primary)
 
     def prepare(self) -> None:
@@ -80,6 +83,10 @@ class Board:
                 _log.warning("%s/%s: %s", self._members, name, error)
         return tuple(found)
 
+    def pools(self) -> dict[str, Pool]:
+        """Return what the pools say that are there; one that cannot be read is not ready."""
+        return {name: _pool(data) for name, data in self._pools.entries().items()}
+
     def holder(self) -> str | None:
         """Return who has the right to be writable, or is the first in line for it."""
         return next((candidate.name for candidate in self._election.candidates()), None)
@@ -97,6 +104,10 @@ class Board:
     def register(self, beat: Heartbeat) -> zkelect.Registration:
         """Put up our heartbeat, which stays as long as our session."""
         return self._registry.register(beat.name, encode(beat))
+
+    def register_pool(self, name: str, pool: Pool) -> zkelect.Registration:
+        """Put up a pool's note, which stays as long as our session."""
+        return self._pools.register(name, encode(pool))
 
     def turn(
         self, leadership: zkelect.Leadership, page: Page, *, version: int, sync_version: int
@@ -156,3 +167,10 @@ class Board:
         except ValueError as error:
             told = f"{error}; mend it, or stop all agents and empty it"
             raise zkelect.RequestFailed(path, "read", told) from error
+
+
+def _pool(data: bytes) -> Pool:
+    try:
+        return decode(Pool, data)
+    except ValueError:
+        return Pool()

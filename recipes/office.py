@@ -47,6 +47,7 @@ class Office:
         self._thread: threading.Thread | None = None
         self._leave = threading.Event()
         self._leadership: zkelect.Leadership | None = None
+        self._open_under: zkelect.Leadership | None = None
 
     @property
     def leadership(self) -> zkelect.Leadership | None:
@@ -59,6 +60,23 @@ class Office:
         """Its token as text, empty without one."""
         held = self.leadership
         return "" if held is None else str(held.token)
+
+    @property
+    def serving(self) -> zkelect.Leadership | None:
+        """The leadership under which the server lets writers in, None: it does not, or may not.
+
+        Takes no lock, and asks nobody; None before anything is done about closing the server.
+        """
+        held = self.leadership
+        return held if held is self._open_under else None
+
+    def opened(self, leadership: zkelect.Leadership) -> None:
+        """Tell that the server lets writers in now."""
+        self._open_under = leadership
+
+    def closing(self) -> None:
+        """Tell that it is about to let nobody in."""
+        self._open_under = None
 
     @contextmanager
     def using(self) -> Iterator[zkelect.Leadership]:
@@ -122,6 +140,7 @@ class Office:
             while leadership.remaining() > self._margin and not self._leave.wait(self._pause):
                 self._arm(leadership)
         finally:
+            self.closing()
             self._tell_end(leadership)
             self._demote(leadership)
             with self._acting:  # what was under way may have undone it

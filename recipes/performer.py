@@ -56,6 +56,7 @@ class Performer:
 
     def _demote(self, page: Page, version: int) -> Done:
         """In good order only when the page asks for that; then give up the right to be writable."""
+        self._office.closing()
         planned = page.planned and page.phase is Phase.DEMOTE
         position = self._resource.demote(planned=planned, deadline=self._deadline())
         self._office.leave()
@@ -95,6 +96,7 @@ class Performer:
             self._synchrony.begin(page, self._in_time(leadership))
             leadership.check()
             position = self._resource.open(self._in_time(leadership))
+            self._office.opened(leadership)
             return Done(
                 serial=page.serial,
                 outcome=Outcome.DONE,

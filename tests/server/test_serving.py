@@ -44,6 +44,18 @@ def test_what_load_balancers_send_is_answered() -> None:
             assert (body == b"") == request.startswith(b"HEAD")
 
 
+def test_pages_of_ones_own_are_answered_alike() -> None:
+    holds = True
+    with server.serve_pages("127.0.0.1:0", {"/own": lambda: (holds, {"lag": 7})}) as there:
+        head, _, body = ask(there.port, b"GET /own HTTP/1.0\r\n\r\n").partition(b"\r\n\r\n")
+        assert (head.split(b"\r\n")[0], body) == (b"HTTP/1.1 200 OK", b'{"lag": 7}\n')
+        assert b"cache-control: no-store" in head
+        holds = False
+        for request in (b"OPTIONS /own HTTP/1.0\r\n\r\n", b"HEAD /own HTTP/1.0\r\n\r\n"):
+            assert ask(there.port, request).startswith(b"HTTP/1.1 503 ")
+        assert ask(there.port, b"GET / HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 404 ")
+
+
 def test_a_connection_can_be_kept() -> None:
     with (
         server.serve("127.0.0.1:0", Source()) as there,

@@ -181,6 +181,10 @@ class Outsider:
         return self.election.status()
 
 
+def own_page() -> tuple[bool, dict[str, object]]:
+    return True, {"lag": 0}
+
+
 def serve_pages(election: zkelect.Election, aelection: zkelect.AsyncElection) -> str:
     source: server.Source = Outsider(election)
     assert_type(server.application(election, aelection, source), Starlette)
@@ -188,6 +192,9 @@ def serve_pages(election: zkelect.Election, aelection: zkelect.AsyncElection) ->
     with server.serve(listener, election) as there:
         assert_type(there, server.Listener)
         assert_type(there.port, int)
+    page: server.Page = own_page
+    with server.serve_pages(":8009", {"/own": page}) as there:
+        assert_type(there, server.Listener)
     status = election.status()
     assert_type(status.token, zkelect.Token | None)
     return f"{status.name} {status.phase}: {status.serving}, {status.remaining} s at {there.url}"

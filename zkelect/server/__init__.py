@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from zkelect.server.listener import Listener, listen
-    from zkelect.server.pages import Source, application
-    from zkelect.server.serving import serve
+    from zkelect.server.pages import Page, Source, application
+    from zkelect.server.serving import serve, serve_pages
 
-__all__ = ["Listener", "Source", "application", "listen", "serve"]
+__all__ = ["Listener", "Page", "Source", "application", "listen", "serve", "serve_pages"]
 
 _MODULES: Final = {
     "Listener": "listener",
+    "Page": "pages",
     "Source": "pages",
     "application": "pages",
     "listen": "listener",
     "serve": "serving",
+    "serve_pages": "serving",
 }
 
 

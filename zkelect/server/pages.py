@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Protocol
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -16,15 +15,17 @@ from starlette.routing import Route
 
 from zkelect.errors import InvalidArgument
 from zkelect.group import ElectionGroup
+from zkelect.server.answers import METHODS, NOT_FOUND, application_of, tell
 from zkelect.session.status import Status
 
-__all__ = ["Source", "application"]
+__all__ = ["Page", "Source", "application", "application_for"]
 
-_METHODS: Final = ["GET", "HEAD", "OPTIONS"]
-_OK: Final = 200
-_NOT_FOUND: Final = 404
-_UNAVAILABLE: Final = 503
-_NO_STORE: Final = {"Cache-Control": "no-store"}
+
+class Page(Protocol):
+    """A page of one's own: whether something holds, and what is told of it, as JSON takes it."""
+
+    def __call__(self) -> tuple[bool, Mapping[str, object]]:
+        """Return both, at once, without asking anybody."""
 
 
 class Source(Protocol):
@@ -55,14 +56,27 @@ def application(*elections: Source | ElectionGroup) -> Starlette:
     """
     pages = _Pages(elections)
     routes = [
-        Route("/", pages.leader, methods=_METHODS),
-        Route("/leader", pages.leader, methods=_METHODS),
-        Route("/leader/{path:path}", pages.leader_of, methods=_METHODS),
-        Route("/health", pages.health, methods=_METHODS),
+        Route("/", pages.leader, methods=METHODS),
+        Route("/leader", pages.leader, methods=METHODS),
+        Route("/leader/{path:path}", pages.leader_of, methods=METHODS),
+        Route("/health", pages.health, methods=METHODS),
     ]
-    app = Starlette(routes=routes, exception_handlers={HTTPException: _refuse})
-    app.router.redirect_slashes = False  # a probe follows no redirect
-    return app
+    return application_of(routes)
+
+
+def application_for(pages: Mapping[str, Page]) -> Starlette:
+    """Make an ASGI application of pages of one's own, by path.
+
+    :param pages: each answers at once: whether it holds, told as 200 or 503, and what is so.
+    """
+    return application_of([_route(path, page) for path, page in pages.items()])
+
+
+def _route(path: str, page: Page) -> Route:
+    async def answer(request: Request) -> Response:
+        return tell(request, *page())
+
+    return Route(path, answer, methods=METHODS)
 
 
 class _Pages:
@@ -77,7 +91,7 @@ class _Pages:
 
     async def leader(self, request: Request) -> Response:
         if self._groups or len(self._singles) > 1:
-            raise HTTPException(_NOT_FOUND, "there are several elections: ask /leader/<path>")
+            raise HTTPException(NOT_FOUND, "there are several elections: ask /leader/<path>")
         (only,) = self._singles.values()
         return _tell_leader(request, only.status())
 
@@ -85,14 +99,14 @@ class _Pages:
         path = f"/{request.path_params['path']}"
         status = self._find(path)
         if status is None:
-            raise HTTPException(_NOT_FOUND, f"this process does not stand in {path}")
+            raise HTTPException(NOT_FOUND, f"this process does not stand in {path}")
         return _tell_leader(request, status)
 
     async def health(self, request: Request) -> Response:
         found = list(self._sessions())
         healthy = all(status.usable for status in found)
         connected = all(status.connected for status in found)
-        return _tell(request, healthy, {"healthy": healthy, "connected": connected})
+        return tell(request, healthy, {"healthy": healthy, "connected": connected})
 
     def _find(self, path: str) -> Status | None:
         if path in self._singles:
@@ -128,21 +142,4 @@ def _tell_leader(request: Request, status: Status) -> Response:
         "ahead": status.ahead,
         "connected": status.connected,
     }
-    return _tell(request, status.serving, told)
-
-
-def _tell(request: Request, holds: bool, told: dict[str, Any]) -> Response:
-    allow = {"Allow": ", ".join(_METHODS)} if request.method == "OPTIONS" else {}
-    return _answer(_OK if holds else _UNAVAILABLE, told, allow)
-
-
-async def _refuse(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # registered for it alone
-    return _answer(error.status_code, {"error": error.detail}, error.headers or {})
-
-
-def _answer(status: int, told: dict[str, Any], headers: Any) -> Response:
-    """JSON in ASCII: whatever is in a name, it does a terminal no harm."""
-    text = json.dumps(told) + "\n"
-    fields = {**headers, **_NO_STORE}
-    return Response(text, status, headers=fields, media_type="application/json")
+    return tell(request, status.serving, told)

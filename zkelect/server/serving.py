@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -14,9 +14,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from zkelect.group import ElectionGroup
 from zkelect.server.listener import Listener, listen
-from zkelect.server.pages import Source, application
+from zkelect.server.pages import Page, Source, application, application_for
 
-__all__ = ["serve"]
+__all__ = ["serve", "serve_pages"]
 
 _NAME: Final = "zkelect-server"
 _GRACE: Final = 1
@@ -40,7 +40,28 @@ def serve(address: str | Listener, *elections: Source | ElectionGroup) -> Iterat
     :returns: where it listens.
     :raises InvalidArgument: as :func:`listen` and :func:`application` do; nothing is served.
     """
-    app = application(*elections)
+    with _serving(address, application(*elections)) as listener:
+        yield listener
+
+
+@contextmanager
+def serve_pages(address: str | Listener, pages: Mapping[str, Page]) -> Iterator[Listener]:
+    """Answer pages of one's own while the block lasts, as :func:`serve` does.
+
+    ::
+
+        with zkelect.server.serve_pages(":8008", {"/primary": lambda: (serves(), {})}):
+            ...
+
+    :param pages: by path; what each calls must answer at once, for all share one thread.
+    :raises InvalidArgument: as :func:`listen` does; nothing is served.
+    """
+    with _serving(address, application_for(pages)) as listener:
+        yield listener
+
+
+@contextmanager
+def _serving(address: str | Listener, app: Any) -> Iterator[Listener]:
     listener = address if isinstance(address, Listener) else listen(address)
     server = uvicorn.Server(_config(app))
     thread = threading.Thread(target=_run, args=(server, listener), name=_NAME, daemon=True)

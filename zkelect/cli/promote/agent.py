@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import functools
-import signal
-import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import attrs
 import click
@@ -15,10 +14,12 @@ from zkelect.cli.connection import Target, reaching
 from zkelect.cli.failures import tell
 from zkelect.cli.promote.fencing import fence_by
 from zkelect.cli.promote.policies import deciding
+from zkelect.cli.promote.serving import serve, serving, taken
+from zkelect.cli.promote.stopping import until_a_signal
 from zkelect.recipes.agent import Agent
 from zkelect.recipes.choice import Policy
 from zkelect.recipes.member import Answer, Member
-from zkelect.recipes.resource import Resource, Unfit
+from zkelect.recipes.resource import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["Attendance", "Server", "attending"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Server(Resource, Protocol):
@@ -41,6 +41,7 @@ class Attendance:
     """Whose server is looked after, and by which rules.
 
     :ivar path: of the cluster. :ivar fencing: the command that ``--fence`` gave; None: none.
+    :ivar address: where to answer over HTTP, None: nowhere.
     """
 
     target: Target
@@ -48,6 +49,7 @@ class Attendance:
     member: Member
     policy: Policy
     fencing: Sequence[str] | None = None
+    address: str | None = None
 
     def fence(self) -> Callable[[Member, float], Answer] | None:
         """Return what switches another member's server off, None when nothing does.
@@ -67,17 +69,15 @@ class Attendance:
         :raises click.ClickException: it cannot be looked after; the text says what to change.
         :raises click.exceptions.Exit: a signal, with the shell's status, 128 + its number.
         """
-        stop, heard = _heeded()
-        try:
-            with self.target.session() as session:
+        with ExitStack() as opened:
+            opened.callback(server.close)
+            listener = taken(self.address, opened)
+            with until_a_signal() as stop:
+                session = opened.enter_context(self.target.session())
                 tell(f"{self.path}: looking after {server.member.name}")
-                Agent(session, self.path, server, policy=self.policy).run(stop)
-        except Unfit as unfit:
-            raise click.ClickException(str(unfit)) from unfit
-        finally:
-            server.close()
-        if heard:
-            raise click.exceptions.Exit(128 + heard[0])
+                agent = Agent(session, self.path, server, policy=self.policy)
+                serve(listener, agent, opened)
+                agent.run(stop)
 
 
 def attending(function: _Function) -> _Function:
@@ -93,27 +93,13 @@ def attending(function: _Function) -> _Function:
         path: str,
         member: Member,
         policy: Policy,
+        serve: str | None,
         fence: Sequence[str] | None = None,
         **own: Any,
     ) -> Any:
         attendance = Attendance(
-            target=target, path=path, member=member, policy=policy, fencing=fence
+            target=target, path=path, member=member, policy=policy, fencing=fence, address=serve
         )
         return function(attendance, **own)
 
-    return deciding(reaching(attend))  # type: ignore[return-value]  # they fill in what it lacks
-
-
-def _heeded() -> tuple[threading.Event, list[int]]:
-    """Heed signals from now on; return what the first one sets, and which came."""
-    stop = threading.Event()
-    heard: list[int] = []
-
-    def heed(number: int, _: object) -> None:
-        heard.append(number)
-        stop.set()
-
-    for number in _SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, heed)
-    return stop, heard
+    return deciding(serving(reaching(attend)))  # type: ignore[return-value]  # they fill in what it lacks
