@@ -309,6 +309,65 @@ def test_h84_in_a_switchover_only_the_target_is_waited_for() -> None:
     assert "not frozen yet: b" in reasons(page, view(old, *OTHERS))
 
 
+LATE = {"elapsed": 99.0}
+OLD = beat("a", Role.DEMOTED)
+
+
+@pytest.mark.parametrize(
+    ("phase", "beats", "changes", "why"),
+    [
+        (Phase.DEMOTE, (PRIMARY, *OTHERS), LATE, "a did not demote within 30 s"),
+        (
+            Phase.DEMOTE,
+            (attrs.evolve(PRIMARY, done=done(outcome=Outcome.FAILED, detail="no")), *OTHERS),
+            {},
+            "a failed to demote: no",
+        ),
+        (Phase.DEMOTE, (attrs.evolve(OLD, done=done()), *OTHERS), {}, "what it has written last"),
+        (Phase.DEMOTE, (PRIMARY, beat("c")), {}, "b is not there any more"),
+        (Phase.FREEZE, (OLD, *OTHERS), LATE, "b did not freeze within 30 s"),
+        (Phase.FREEZE, (OLD, beat("c")), LATE, "the agent of b is not there"),
+        (
+            Phase.FREEZE,
+            (OLD, beat("b", done=done(position=Position.parse("x@0:9"))), beat("c")),
+            {},
+            "b is behind: it has x@0:9, and not x@0:10",
+        ),
+        (
+            Phase.FREEZE,
+            (OLD, beat("b", done=done(position=HERE), healthy=False), beat("c")),
+            {},
+            "b: it is not healthy",
+        ),
+        (Phase.CATCH_UP, (OLD, *OTHERS), LATE, "b did not catch-up within 30 s"),
+    ],
+)
+def test_h84_a_switchover_that_does_not_go_well_is_taken_back(
+    phase: Phase, beats: tuple[Heartbeat, ...], changes: dict[str, Any], why: str
+) -> None:
+    """The old primary lacks nothing: it is promoted again, by a page like any other."""
+    page = attrs.evolve(STEADY, phase=phase, planned=True, winner="b", target=HERE)
+    back = written(page, view(*beats, **changes))
+    assert (back.phase, back.winner, back.planned) == (Phase.PROMOTE, "a", False)
+    assert back.refused.startswith("rolled back: ")
+    assert why in back.refused
+
+
+def test_h84_what_the_old_primary_wrote_last_is_what_the_new_one_must_have() -> None:
+    last = Position.parse("x@0:12")
+    page = attrs.evolve(STEADY, phase=Phase.DEMOTE, planned=True, winner="b")
+    demoted = attrs.evolve(OLD, done=done(position=last))
+    assert "a is being demoted" in reasons(page, view(PRIMARY, *OTHERS))
+    asked = written(page, view(demoted, *OTHERS))
+    assert (asked.phase, asked.winner, asked.target) == (Phase.FREEZE, "b", last)
+
+
+def test_a_switchover_whose_old_primary_is_gone_is_a_fail_over() -> None:
+    page = attrs.evolve(STEADY, phase=Phase.FREEZE, planned=True, winner="b", target=HERE)
+    change = written(page, view(*OTHERS, elapsed=99.0))
+    assert (change.phase, change.planned, change.winner) == (Phase.DEMOTE, False, None)
+
+
 def test_without_a_name_the_best_one_is_taken() -> None:
     page = written(STEADY, view(PRIMARY, *OTHERS, request=Request(id="q")))
     assert (page.phase, page.planned, page.winner) == (Phase.DEMOTE, True, "b")

@@ -6,43 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
+from recipes.redis_info import REPLICA, A, B, C, state
 
 from zkelect import InvalidArgument
 from zkelect.recipes.position import Branch, Position, Relation, compare
 from zkelect.recipes.redis.checks import starts_as_replica
 from zkelect.recipes.redis.history import Kept, Record, locate
 from zkelect.recipes.redis.place import Place
-from zkelect.recipes.redis.state import State
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-A, B, C = ("a" * 40, "b" * 40, "c" * 40)
-INFO: dict[str, Any] = {
-    "run_id": "d" * 40,
-    "process_id": 1,
-    "role": "master",
-    "loading": 0,
-    "master_replid": A,
-    "master_repl_offset": 100,
-    "master_replid2": 0,  # what redis-py makes of forty zeros
-    "second_repl_offset": -1,
-    "repl_backlog_active": 1,
-    "connected_slaves": 0,
-}
-REPLICA: dict[str, Any] = {
-    **INFO,
-    "role": "slave",
-    "master_host": "10.0.0.1",
-    "master_port": 6379,
-    "master_link_status": "up",
-    "master_sync_in_progress": 0,
-    "slave_repl_offset": 100,
-}
-
-
-def state(info: dict[str, Any] = INFO, **changed: Any) -> State:
-    return State.of({**info, **changed})
 
 
 def test_the_first_branch_has_no_other_before() -> None:
