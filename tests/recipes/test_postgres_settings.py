@@ -39,6 +39,16 @@ def test_to_write_the_same_again_changes_nothing() -> None:
     assert edited(once, {"a": "1", "b": "it's"}) == once
 
 
+def test_a_backslash_is_no_escape() -> None:
+    """In the file it would be one, and what follows it another character."""
+    assert edited("", {"a": "o\\'brien"}) == "a = 'o\\\\''brien'\n"
+
+
+def test_a_line_is_what_postgresql_takes_for_one() -> None:
+    text = "a = 'next\u0085line \u2028 \x0c'\n"
+    assert edited(text, {"b": ""}) == f"{text}b = ''\n"
+
+
 @pytest.mark.parametrize(
     ("names", "setting"),
     [
