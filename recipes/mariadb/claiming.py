@@ -1,0 +1,63 @@
+"""The first write of a new primary: the token in the fence, and its promotion, in one transaction.
+
+So no server has one without the other: who has the mark is known to be on the new branch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pymysql
+import sqlalchemy
+
+from zkelect import stores
+from zkelect.recipes.mariadb import gate, history
+from zkelect.recipes.mariadb.asking import account, connect, join_local
+
+if TYPE_CHECKING:
+    from zkelect import Leadership
+    from zkelect.recipes.mariadb.place import Place
+
+__all__ = ["claim"]
+
+_ANSWER: Final = 5.0
+_WRITING: Final = "SET SESSION tx_read_only = OFF"
+
+
+def claim(place: Place, domain: str, leadership: Leadership, deadline: float) -> None:
+    """Write the leadership's token into the fence; nothing was written on this branch before.
+
+    A new branch has nobody's mark to go on with, hence ``initialize``; the engine has chosen the
+    server, and compared positions before.
+    """
+    with connect(place, deadline) as client:
+        history.make_table(client, place.database)
+    branch = history.name_of(leadership.token)
+
+    def entering() -> _Entering:
+        connection = _Entering(**account(place, _ANSWER), init_command=_WRITING)
+        join_local(connection, place, _ANSWER)
+        connection.enter_with_commit(place.database, branch)
+        return connection
+
+    engine = sqlalchemy.create_engine(
+        "mysql+pymysql://", creator=entering, poolclass=sqlalchemy.NullPool
+    )
+    fence = stores.SqlFence(engine, domain=domain, schema=place.database)
+    with gate.ajar(place, deadline):
+        fence.claim(leadership, initialize=True)
+
+
+class _Entering(pymysql.Connection):
+    """A connection whose transactions enter the promotion before they are committed."""
+
+    _promotion: tuple[str, str] | None = None
+
+    def enter_with_commit(self, database: str, branch: str) -> None:
+        self._promotion = database, branch
+
+    def commit(self) -> None:
+        if self._promotion is not None:
+            with self.cursor() as cursor:
+                history.enter(cursor, *self._promotion)
+        super().commit()
