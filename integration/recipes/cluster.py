@@ -8,11 +8,11 @@ from __future__ import annotations
 import ctypes
 import os
 import subprocess
-import threading
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar
 
+from recipes.background import Background
 from recipes.node import Node
 from recipes.reaper import reaping
 from servers.process import as_user, home
@@ -20,8 +20,7 @@ from servers.process import as_user, home
 from zkelect.testing.ports import Port
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-    from types import TracebackType
+    from collections.abc import Collection, Sequence
 
 __all__ = ["Cluster", "NodeT"]
 
@@ -53,19 +52,14 @@ class Cluster(Generic[NodeT]):
         with ExitStack() as opened:
             self.folder = opened.enter_context(home("cluster", self.kind.account))
             opened.enter_context(reaping(self.folder))
-            opened.enter_context(_undertaken(self.nodes.values()))
+            opened.enter_context(_Undertaker(self.nodes.values()))
             self.kind.prepare(self.folder)
             for name in self._names:
                 self._add(name, opened)
             self._opened = opened.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._opened.close()
 
     def __getitem__(self, name: str) -> NodeT:
@@ -88,25 +82,19 @@ class Cluster(Generic[NodeT]):
         node.join(primary)
 
 
-@contextmanager
-def _undertaken(nodes: Collection[Node]) -> Iterator[None]:
-    """Reap servers that have ended: the first process of some machines is slow at it."""
-    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    done = threading.Event()
+class _Undertaker(Background):
+    """Reaps servers that have ended: the first process of some machines is slow at it."""
 
-    def work() -> None:
+    def __init__(self, nodes: Collection[Node]) -> None:
+        super().__init__(self._work)
+        self._nodes = nodes
+        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+    def _work(self) -> None:
         pids: set[int] = set()
-        while not done.wait(0.02):
-            pids.update(pid for node in list(nodes) if (pid := node.pid) is not None)
+        while not self.done.wait(0.02):
+            pids.update(pid for node in list(self._nodes) if (pid := node.pid) is not None)
             _reap(pids)
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
 
 
 def _reap(pids: set[int]) -> None:

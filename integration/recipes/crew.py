@@ -21,8 +21,6 @@ from zkelect.recipes.page import Page, Phase
 from zkelect.testing import FaultProxy
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from recipes.cluster import Cluster
     from recipes.node import Node
 
@@ -136,14 +134,8 @@ class Crew:
             self._opened = opened.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if error is not None:
-            self.tell()
+    def __exit__(self, *_: object) -> None:
+        self.tell()  # pytest shows it when the test fails
         self._opened.close()
 
     # --- looking --------------------------------------------------------------------------------
@@ -178,11 +170,7 @@ class Crew:
 
     def wait_following(self) -> None:
         """Wait until all servers follow the primary, whoever that is by then."""
-        try:
-            until(self._all_follow, "all follow the primary")
-        except AssertionError:
-            self.tell()
-            raise
+        until(self._all_follow, "all follow the primary")
 
     def count_following(self) -> int:
         """Return how many servers follow the primary; none while there is no primary."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
+from recipes.background import Background
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from types import TracebackType
 
     from recipes.cluster import Cluster
     from recipes.node import Client, Node
@@ -32,7 +32,7 @@ class Sample:
     writable: bool
 
 
-class Sampler:
+class Sampler(Background):
     """Samples all servers of a cluster while the block lasts.
 
     A server that does not answer takes no writes at that instant; when it answers late, the
@@ -40,27 +40,8 @@ class Sampler:
     """
 
     def __init__(self, cluster: Cluster[Any]) -> None:
-        self._done = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._work, args=(node,), name=f"sampler {name}", daemon=True)
-            for name, node in cluster.nodes.items()
-        ]
+        super().__init__(*(partial(self._work, node) for node in cluster.nodes.values()))
         self._samples: list[Sample] = []
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._done.set()
-        for thread in self._threads:
-            thread.join(30)
 
     @property
     def samples(self) -> list[Sample]:
@@ -68,12 +49,12 @@ class Sampler:
         return sorted(self._samples)
 
     def _work(self, node: Node) -> None:
-        while not self._done.wait(_EVERY):
+        while not self.done.wait(_EVERY):
             with suppress(*node.errors), node.client() as client:
                 self._follow(node.name, client)
 
     def _follow(self, server: str, client: Client) -> None:
-        while not self._done.wait(_EVERY):
+        while not self.done.wait(_EVERY):
             at, writable = client.probe()
             self._samples.append(Sample(at, server, writable))
 

@@ -70,7 +70,7 @@ class Stage(Generic[NodeT]):
     def bring_back(self, name: str) -> None:
         """Start the agent of a host that was killed, and wait until all follow the primary."""
         self.crew.agents[name].start()
-        self.crew.wait_following()
+        self.await_joined()
 
     def hold_back(self, name: str) -> None:
         """Let a standby receive nothing more, behind the back of its agent, which hangs."""
@@ -78,7 +78,7 @@ class Stage(Generic[NodeT]):
         self.cluster[name].cut_off()
 
     def await_joined(self) -> None:
-        """Wait until all follow the primary; those that are refused are rebuilt first, by hand."""
+        """Wait until all follow the primary; those that are refused are rebuilt before, by hand."""
         until(self.is_joined, "all follow, or are refused")
         for name in self.refused():
             assert not self.cluster.kind.heals, f"{name} is refused"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
+from recipes.background import Background
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from recipes.cluster import Cluster
     from recipes.node import Client, Node
 
@@ -34,7 +33,7 @@ class Confirmed:
     told: float
 
 
-class Writer:
+class Writer(Background):
     """Writes one row after the other until the block ends.
 
     It tries the servers in turn until one takes a write, and stays with that.
@@ -43,33 +42,14 @@ class Writer:
     """
 
     def __init__(self, cluster: Cluster[Any], *, rate: float | None = None) -> None:
+        super().__init__(self._work)
         self._nodes: list[Node] = list(cluster.nodes.values())
         self._errors = cluster.kind.errors
         self._pace = None if rate is None else 1 / rate
-        self._done = threading.Event()
         self._grew = threading.Condition()
-        self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
         self._number = 0
         self._client: Client | None = None
         self.confirmed: list[Confirmed] = []
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """Write nothing more; harmless the second time."""
-        self._done.set()
-        self._thread.join(30)
-        assert not self._thread.is_alive(), "the writer hangs"
 
     def wait_for(self, rows: int, *, port: int | None = None, timeout: float = 60.0) -> None:
         """Wait until so many more rows are confirmed, by this server if one is named."""
@@ -92,12 +72,12 @@ class Writer:
 
     def _work(self) -> None:
         due = time.monotonic()
-        while not self._done.is_set():
+        while not self.done.is_set():
             self._number += 1
             self._try_to_write(self._number)
             if self._pace is not None:
                 due = max(due + self._pace, time.monotonic() - 1)
-                self._done.wait(max(due - time.monotonic(), 0))
+                self.done.wait(max(due - time.monotonic(), 0))
         self._leave()
 
     def _try_to_write(self, number: int) -> None:
@@ -107,7 +87,7 @@ class Writer:
         except self._errors:
             self._leave()
             self._nodes.append(self._nodes.pop(0))
-            self._done.wait(_RETRY)
+            self.done.wait(_RETRY)
 
     def _write(self, number: int) -> None:
         node = self._nodes[0]
