@@ -9,18 +9,26 @@ from typing import Final
 import attrs
 
 import zkelect
+from zkelect.recipes.admission import admit
 from zkelect.recipes.board import Board
 from zkelect.recipes.choice import Policy
 from zkelect.recipes.clock import now
 from zkelect.recipes.coordinator import Coordinator
 from zkelect.recipes.duty import Act, duty_of
-from zkelect.recipes.member import Answer, Done, Heartbeat, Observed, Outcome, Role
+from zkelect.recipes.member import (
+    Answer,
+    Done,
+    Heartbeat,
+    Observed,
+    Outcome,
+    Role,
+)
 from zkelect.recipes.notes import encode
 from zkelect.recipes.office import Office
 from zkelect.recipes.page import Page, Phase
 from zkelect.recipes.performer import Performer
 from zkelect.recipes.pools import await_pools
-from zkelect.recipes.resource import NeedsRebuild, NotNow, Resource, Unfit
+from zkelect.recipes.resource import NeedsRebuild, NotNow, Resource
 from zkelect.recipes.standing import Standing, answers_reads
 from zkelect.recipes.synchrony import Synchrony
 
@@ -73,6 +81,8 @@ class Agent:
         self._coordinator = Coordinator(board, name, policy, interval=min(interval, 0.2))
         self._done: Done | None = None
         self._rebuild = ""
+        self._trouble = ""
+        self._rules = policy.told()
         self._page: Page | None = None
         self._version = -1
         self._seen = Observed(role=Role.UNKNOWN, healthy=False), now()
@@ -126,17 +136,13 @@ class Agent:
         )
 
     def _refuse_strangers(self) -> None:
-        """A server of another cluster would be demoted here, for the page does not name it.
+        """Look, before anything is touched, whether this server belongs here.
 
-        :raises Unfit: the path is another cluster's.
+        :raises Unfit: it does not.
         """
         page, _ = self._board.page()
         system = self._resource.observe().system
-        if page is not None and page.system and system and system != page.system:
-            raise Unfit(
-                f"{self._board.path} is the path of the cluster {page.system}, and {self._name} "
-                f"is of {system}: give it another path, or make the server anew from that cluster"
-            )
+        admit(self._board.path, self._resource.member, system, page, self._board.beats())
 
     # --- one turn ------------------------------------------------------------------------------
 
@@ -178,6 +184,8 @@ class Agent:
             sees=sees,
             witnessed=witnessed,
             token=self._office.token,
+            trouble=self._trouble,
+            rules=self._rules,
         )
 
     def _witness(self) -> tuple[str | None, Answer]:
@@ -203,22 +211,29 @@ class Agent:
         if page.holder != self._name and self._office.busy and not self._office.token:
             self._office.leave()  # whoever is not named does not stay in the queue either
         if act is Act.NOTHING:
-            self._serve(page, observed)
+            self._trouble = self._serve(page, observed)
             return False
         if self._is_done(act, page, observed):
             return False
         self._done = self._perform(act, page)
         return True
 
-    def _serve(self, page: Page, observed: Observed) -> None:
-        """As the primary, keep who is in step; of one that is down nobody can be told to be."""
+    def _serve(self, page: Page, observed: Observed) -> str:
+        """As the primary, keep who is in step; of one that is down nobody can be told to be.
+
+        :returns: what was in the way, for people.
+        """
         held = self._office.leadership
         serves = page.phase is Phase.STEADY and observed.role is Role.PRIMARY
-        if serves and page.primary == self._name and held is not None:
-            try:
-                self._synchrony.keep(page, held, self._version)
-            except (NotNow, zkelect.Lost, zkelect.Refused) as error:
-                _log.info("%s: %s", self._board.path, error)
+        if not serves or page.primary != self._name or held is None:
+            return ""
+        try:
+            self._synchrony.keep(page, held, self._version)
+        except zkelect.Unreachable:
+            raise
+        except Exception as error:  # noqa: BLE001  # the resource's own; it serves all the same
+            return self._told(f"cannot keep who is in step: {_text(error)}")
+        return ""
 
     def _perform(self, act: Act, page: Page) -> Done | None:
         """Do it; what went wrong is told to the coordinator, and what is to be repeated is not."""
@@ -228,23 +243,31 @@ class Agent:
                 self._wait_for_pools(page)
             done = self._performer.perform(act, page, self._version)
         except NotNow as error:
-            _log.debug("%s: %s does not %s yet: %s", self._board.path, self._name, act, error)
+            self._trouble = self._told(f"does not {act} yet: {error}")
             return self._done
         except NeedsRebuild as error:
-            self._rebuild = str(error)
+            self._rebuild, self._trouble = str(error), ""
             _log.error("%s: %s needs a rebuild: %s", self._board.path, self._name, error)
             return Done(serial=page.serial, outcome=Outcome.FAILED, detail=str(error))
         except zkelect.Unreachable:
             raise
         except Exception as error:  # noqa: BLE001  # the resource's own; it is told
-            _log.exception("%s: %s could not %s", self._board.path, self._name, act)
+            _log.debug("%s: %s could not %s", self._board.path, self._name, act, exc_info=True)
+            self._trouble = self._told(f"could not {act}: {_text(error)}", logging.ERROR)
             return Done(
                 serial=page.serial,
                 outcome=Outcome.FAILED,
                 token=self._office.token,
-                detail=f"{type(error).__name__}: {error}",
+                detail=_text(error),
             )
+        self._trouble = ""
         return done if asked else self._done
+
+    def _told(self, trouble: str, level: int = logging.INFO) -> str:
+        """Log it, once as long as it is the same: it is tried again twice a second."""
+        if trouble != self._trouble:
+            _log.log(level, "%s: %s %s", self._board.path, self._name, trouble)
+        return trouble
 
     def _wait_for_pools(self, page: Page) -> None:
         """Close the server only when its pools hold their clients back, but not too late."""
@@ -296,3 +319,7 @@ class Agent:
             except Exception:  # noqa: BLE001  # the office does it again, until it has worked
                 _log.exception("%s: %s is demoted in haste", self._board.path, self._name)
         self._office.leave()
+
+
+def _text(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

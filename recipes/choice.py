@@ -15,7 +15,7 @@ from zkelect.recipes.member import Heartbeat, Outcome, Role
 from zkelect.recipes.page import Page, Phase
 from zkelect.recipes.position import Position, Relation, compare, trunk
 
-__all__ = ["Choice", "Policy", "SyncSet", "Verdict", "choose", "judge"]
+__all__ = ["Choice", "Policy", "SyncSet", "Verdict", "choose", "discords", "judge"]
 
 
 def _positive(_instance: object, attribute: attrs.Attribute[float], value: float) -> None:
@@ -26,6 +26,10 @@ def _positive(_instance: object, attribute: attrs.Attribute[float], value: float
 def _at_least_one(_instance: object, attribute: attrs.Attribute[int], value: int | None) -> None:
     if value is not None and (not isinstance(value, int) or value < 1):
         raise InvalidArgument(attribute.name, value, "a whole number from 1")
+
+
+def _plain(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 @attrs.frozen(kw_only=True)
@@ -56,6 +60,11 @@ class Policy:
     phase_timeout: float = attrs.field(default=30.0, validator=_positive)
     join_timeout: float = attrs.field(default=600.0, validator=_positive)
     require_fence: bool = False
+
+    def told(self) -> str:
+        """Return all of it as words ``name=value``, so that agents can be compared."""
+        fields = sorted(attrs.asdict(self).items())
+        return " ".join(f"{name}={_plain(value)}" for name, value in fields)
 
     @lag_limit.validator
     def _is_limit(self, attribute: attrs.Attribute[int | None], value: int | None) -> None:
@@ -133,6 +142,20 @@ def judge(
             position=position_of(there[name], page) if name in there else None,
         )
         for name in names
+    )
+
+
+def discords(beats: Iterable[Heartbeat]) -> tuple[str, ...]:
+    """Return where the policies of agents differ, a line for each agent; it should be empty.
+
+    Who is coordinator decides by its own, and the primary waits for others by its own.
+    """
+    told = {beat.name: frozenset(beat.rules.split()) for beat in beats if beat.rules}
+    agreed = frozenset.intersection(*told.values()) if told else frozenset()
+    return tuple(
+        f"not all agents have the same policy: {name} has {' '.join(sorted(rules - agreed))}"
+        for name, rules in sorted(told.items())
+        if rules - agreed
     )
 
 

@@ -10,7 +10,7 @@ import attrs
 
 import zkelect
 from zkelect.recipes.board import Board
-from zkelect.recipes.choice import Policy
+from zkelect.recipes.choice import Policy, discords
 from zkelect.recipes.clock import now
 from zkelect.recipes.gates import failure_of, waits
 from zkelect.recipes.page import Page, Phase
@@ -47,6 +47,7 @@ class Coordinator:
         self._interval = interval
         self._clock = clock
         self._told: Decision | None = None
+        self._discord: tuple[str, ...] = ()
         self._changing = False
 
     def lead(self, leadership: zkelect.Leadership) -> None:
@@ -73,6 +74,7 @@ class Coordinator:
         page, version = self._board.page()
         self._changing = page is not None and page.phase is not Phase.STEADY
         view, sync_version = self._look(leadership, page, watch)
+        self._warn(discords(view.beats))
         decision = advance(page, view, self._policy)
         self._tell(decision)
         if isinstance(decision, Write):
@@ -93,6 +95,13 @@ class Coordinator:
             request=self._board.request(),
         )
         return watch.timed(view, page), sync_version
+
+    def _warn(self, discord: tuple[str, ...]) -> None:
+        """Log once that agents were given different policies."""
+        if discord != self._discord:
+            self._discord = discord
+            for line in discord:
+                _log.warning("%s: %s", self._board.path, line)
 
     def _tell(self, decision: Decision) -> None:
         """Log what is decided, and a wait once for each reason."""

@@ -99,6 +99,8 @@ class Heartbeat:
     :ivar sees: whether the primary's server answers this one directly, and takes writes.
     :ivar witnessed: the server that was asked for that.
     :ivar token: of its leadership in the primary's election, while it has one.
+    :ivar trouble: what it is asked for and has not done yet, and why; empty: nothing.
+    :ivar rules: its policy, as :meth:`.choice.Policy.told` tells it.
     """
 
     member: Member
@@ -107,6 +109,8 @@ class Heartbeat:
     sees: Answer = Answer.UNKNOWN
     witnessed: str | None = None
     token: str = ""
+    trouble: str = ""
+    rules: str = ""
 
     @property
     def name(self) -> str:

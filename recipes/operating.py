@@ -11,7 +11,7 @@ import attrs
 
 import zkelect
 from zkelect.recipes.board import Board
-from zkelect.recipes.choice import Policy, SyncSet, Verdict, judge
+from zkelect.recipes.choice import Policy, SyncSet, Verdict, discords, judge
 from zkelect.recipes.clock import now
 from zkelect.recipes.member import Heartbeat
 from zkelect.recipes.page import Page, Phase, Request
@@ -48,6 +48,12 @@ class ClusterStatus:
     def steady(self) -> bool:
         """Whether there is a primary and nothing is being done about it."""
         return self.page is not None and self.page.phase is Phase.STEADY
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """What a person should look at, a line for each: what agents cannot do, and why."""
+        told = ((beat.name, beat.trouble or beat.observed.detail) for beat in self.beats)
+        return (*(f"{name} {why}" for name, why in told if why), *discords(self.beats))
 
     def beat(self, name: str) -> Heartbeat | None:
         """Return the heartbeat of a member, None when its agent is not there."""

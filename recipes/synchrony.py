@@ -37,15 +37,13 @@ class Synchrony:
     def begin(self, page: Page, deadline: float) -> None:
         """Before writers are let in: wait for those who are recorded, in a new reign nobody."""
         if self._resource is not None:
-            recorded = self._recorded(page)
-            self._resource.require(recorded, deadline)
-            self._required = recorded
+            self._require(self._recorded(page), deadline)
 
     def keep(self, page: Page, leadership: zkelect.Leadership, version: int) -> None:
         """Take the steps that can be taken now, as the primary that the page names."""
         while self._resource is not None:
             recorded = self._recorded(page)
-            in_step = frozenset(self._resource.in_step())
+            in_step = _electable(page).intersection(self._resource.in_step())
             step = next_step(
                 recorded=recorded,
                 required=self._required,
@@ -54,8 +52,7 @@ class Synchrony:
             )
             match step:
                 case Require(names=names):
-                    self._resource.require(names, now() + self._policy.phase_timeout)
-                    self._required = names
+                    self._require(names, now() + self._policy.phase_timeout)
                 case Record(names=names):
                     recorded_now = SyncSet(reign=page.reign, names=tuple(sorted(names)))
                     self._board.record(leadership, recorded_now, version=version)
@@ -63,8 +60,22 @@ class Synchrony:
                 case None:
                     return
 
+    def _require(self, names: frozenset[str], deadline: float) -> None:
+        """Have the server wait for these; when that fails, it is not known for whom it does."""
+        assert self._resource is not None
+        self._required = None
+        self._resource.require(names, deadline)
+        self._required = names
+
     def _recorded(self, page: Page) -> frozenset[str]:
         sync, _ = self._board.sync()
         return (
             frozenset(sync.names) if sync is not None and sync.reign == page.reign else frozenset()
         )
+
+
+def _electable(page: Page) -> frozenset[str]:
+    """Return who may win some day; a backup that receives WAL, too, is no use to wait for."""
+    return frozenset(
+        member.name for member in page.members if member.candidate and member.name != page.primary
+    )

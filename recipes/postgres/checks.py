@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from zkelect import InvalidArgument
+from zkelect.recipes.clock import now
 from zkelect.recipes.postgres.asking import NoAnswer, ask, connect, locate
 from zkelect.recipes.postgres.lifecycle import control, find_postmaster, start
 from zkelect.recipes.resource import Unfit
@@ -18,6 +19,8 @@ __all__ = ["check"]
 
 _VERSION: Final = 15
 _WHO: Final = "select current_setting('server_version_num')::int, current_setting('is_superuser')"
+_DIRECTORY: Final = "select current_setting('data_directory')"
+_KNOCK: Final = 3.0
 _OURS: Final = (
     "default_transaction_read_only",
     "primary_conninfo",
@@ -38,6 +41,7 @@ def check(place: Place, deadline: float) -> None:
     """
     _check_data(place)
     if find_postmaster(place) is None:
+        _refuse_unseen(place, deadline)
         _start(place, deadline)
     try:
         _check_server(place, deadline)
@@ -70,6 +74,19 @@ def _check_data(place: Place) -> None:
         raise Unfit(f"{place.data_directory} belongs to user {user}; run the agent as that user")
 
 
+def _refuse_unseen(place: Place, deadline: float) -> None:
+    """A server that answers, and whose process nobody sees here, could not be killed."""
+    try:
+        (directory,) = ask(place.local, _DIRECTORY, min(deadline, now() + _KNOCK))
+    except NoAnswer:
+        return
+    raise Unfit(
+        f"a server answers at {place.local!r}, with its data in {directory}, and none that has"
+        f" {place.data_directory} is to be seen here: correct one of the two, or run the agent on"
+        " the server's host, and in the same container or pod with a shared process space"
+    )
+
+
 def _start(place: Place, deadline: float) -> None:
     if not place.signal.exists():
         raise Unfit(
@@ -85,7 +102,7 @@ def _check_server(place: Place, deadline: float) -> None:
         raise Unfit(f"the server at {place.local!r} is {number}; this recipe knows {_VERSION}")
     if superuser != "on":
         raise Unfit(f"{place.local!r} is no superuser; name one, as pg_rewind and checkpoints need")
-    (directory,) = ask(place.local, "select current_setting('data_directory')", deadline)
+    (directory,) = ask(place.local, _DIRECTORY, deadline)
     if Path(directory).resolve() != place.data_directory.resolve():
         raise Unfit(
             f"the server at {place.local!r} has its data in {directory}, not in"

@@ -28,6 +28,11 @@ class ControlData:
     timeline: int
     rewindable: bool
 
+    @property
+    def standby(self) -> bool:
+        """Whether it was in recovery as a standby when the file was written last."""
+        return self.state in ("in archive recovery", "shut down in recovery")
+
     @classmethod
     def parse(cls, printed: str) -> Self:
         """Read what the program prints in the C locale.

@@ -15,6 +15,7 @@ from zkelect.recipes.postgres.asking import ask, locate
 from zkelect.recipes.postgres.gate import CLOSED
 from zkelect.recipes.postgres.intake import apply_received
 from zkelect.recipes.postgres.lifecycle import bar, find_postmaster, kill, start
+from zkelect.recipes.postgres.naming import slot_of
 from zkelect.recipes.postgres.rewinding import Rewinding, refuse_half_rewound
 from zkelect.recipes.postgres.settings import apply, write_settings
 from zkelect.recipes.postgres.state import read_state
@@ -79,7 +80,7 @@ class Following:
         place = self._place
         return {
             "primary_conninfo": place.remote(address, application_name=self._name),
-            "primary_slot_name": _slot(self._name) if place.slots else "",
+            "primary_slot_name": slot_of(self._name) if place.slots else "",
             **CLOSED,
         }
 
@@ -130,13 +131,7 @@ class Following:
         place = self._place
         self._drop_slots(deadline)
         if place.slots:
-            slot = _slot(self._name)
+            slot = slot_of(self._name)
             ask(source, _MAKE_SLOT, deadline, slot, slot)
         apply(place, settings, deadline)
         wait_until(lambda: read_state(place, deadline).streaming, deadline, "it streams")
-
-
-def _slot(name: str) -> str:
-    """Return a slot's name for a member: they have lower case letters, digits and underscores."""
-    plain = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name)
-    return f"zkelect_{plain.lower()}"

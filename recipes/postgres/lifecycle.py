@@ -8,7 +8,6 @@ by itself after a crash of one of its processes, comes back as a standby and tak
 from __future__ import annotations
 
 import os
-import select
 import shlex
 import signal
 from contextlib import suppress
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from zkelect.recipes.deadlines import left, wait_until
 from zkelect.recipes.postgres.controldata import ControlData
 from zkelect.recipes.postgres.gate import CLOSED
+from zkelect.recipes.postgres.processes import find_roots, kill_tree, works_in
 from zkelect.recipes.postgres.programs import run
 from zkelect.recipes.postgres.settings import write_file, write_settings
 
@@ -30,13 +30,14 @@ _ALONE: Final = {"primary_conninfo": "", "primary_slot_name": "", **CLOSED}
 
 
 def find_postmaster(place: Place) -> int | None:
-    """Return the process of the server that has this data directory, None when there is none."""
-    pid = _read_pid(place)
-    try:
-        works_in = Path(f"/proc/{pid}/cwd").readlink()
-    except OSError:
-        return None  # that process has ended, or is about to be reaped
-    return pid if works_in == place.data_directory.resolve() else None
+    """Return the process of the server that has this data directory, None when there is none.
+
+    Its file may have been deleted: then it takes writes for up to a minute, until it notices.
+    """
+    pid, home = _read_pid(place), place.data_directory.resolve()
+    if pid is not None and works_in(pid, home):
+        return pid
+    return next(iter(find_roots(home)), None)
 
 
 def bar(place: Place) -> None:
@@ -84,18 +85,7 @@ def kill(place: Place) -> None:
 
     It recovers at its next start, as after a power cut.
     """
-    pid = find_postmaster(place)
-    if pid is None:
-        return
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGSTOP)  # so that it makes no new one meanwhile
-    handles = [handle for each in (*_children(pid), pid) if (handle := _open(each)) is not None]
-    for handle in handles:
-        with suppress(ProcessLookupError):
-            signal.pidfd_send_signal(handle, signal.SIGKILL)
-    for handle in handles:
-        select.select([handle], [], [])
-        os.close(handle)
+    kill_tree(place.data_directory.resolve())
 
 
 def control(place: Place, deadline: float) -> ControlData:
@@ -125,18 +115,3 @@ def _is_left_behind(place: Place) -> bool:
     except OSError:
         return False
     return state == "Z"
-
-
-def _children(pid: int) -> list[int]:
-    try:
-        text = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii")
-    except OSError:
-        return []
-    return [int(child) for child in text.split()]
-
-
-def _open(pid: int) -> int | None:
-    try:
-        return os.pidfd_open(pid)
-    except ProcessLookupError:
-        return None

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import attrs
-from psycopg.conninfo import make_conninfo
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from zkelect import InvalidArgument
 
-__all__ = ["Place"]
+__all__ = ["Place", "check_address"]
 
 _SIGNAL: Final = "standby.signal"
 # Where distributions put a major version's programs; Debian keeps them out of the PATH.
@@ -20,6 +21,33 @@ _FOLDERS: Final = (
     "/usr/pgsql-{version}/bin",
     "/usr/local/pgsql/bin",
 )
+
+
+def _parsed(name: str, conninfo: str) -> dict[str, Any]:
+    """Read a connection string; it is not shown, for it may have a password."""
+    try:
+        fields = dict(conninfo_to_dict(conninfo))
+    except ProgrammingError:
+        expected = "libpq's connection string, such as 'host=10.0.0.1 port=5432'"
+        raise InvalidArgument(name, "…", expected) from None
+    if "password" in fields:
+        expected = "no password, which ps and logs would show: name a file, passfile=…"
+        raise InvalidArgument(name, "…password=…", expected)
+    return fields
+
+
+def _is_conninfo(_instance: object, attribute: attrs.Attribute[str], value: str) -> None:
+    _parsed(attribute.name, value)
+
+
+def check_address(address: str) -> None:
+    """Look whether a member's address is one by which others reach it.
+
+    :raises InvalidArgument: it is not.
+    """
+    fields = _parsed("address", address)
+    if not (fields.get("host") or fields.get("hostaddr")):
+        raise InvalidArgument("address", address, "with a host, 'host=10.0.0.1 port=5432'")
 
 
 @attrs.frozen(kw_only=True)
@@ -38,8 +66,8 @@ class Place:
     """
 
     data_directory: Path = attrs.field(converter=Path)
-    local: str
-    credentials: str
+    local: str = attrs.field(validator=_is_conninfo)
+    credentials: str = attrs.field(validator=_is_conninfo)
     options: tuple[str, ...] = ()
     programs: Path | None = None
     log: Path | None = None
@@ -101,5 +129,7 @@ class Place:
         """Return the connection string for another member.
 
         :param address: its address, ``host=10.0.0.2 port=5432``.
+        :raises InvalidArgument: it is none.
         """
-        return make_conninfo(f"{address} {self.credentials}", **parameters)
+        ours = _parsed("credentials", self.credentials)
+        return make_conninfo("", **{**_parsed("address", address), **ours, **parameters})

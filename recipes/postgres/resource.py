@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 import sqlalchemy
 
-from zkelect import stores
+from zkelect import InvalidArgument, stores
 from zkelect.recipes.clock import now
 from zkelect.recipes.deadman import DeadMan
 from zkelect.recipes.member import Answer, Member, Observed, Role
 from zkelect.recipes.postgres import checks, intake, promoting, synchrony
 from zkelect.recipes.postgres.asking import NoAnswer, ask, connect, locate
+from zkelect.recipes.postgres.claim import claim, disclaim
 from zkelect.recipes.postgres.following import Following
 from zkelect.recipes.postgres.gate import close
-from zkelect.recipes.postgres.lifecycle import bar, control, find_postmaster, kill, start, stop
+from zkelect.recipes.postgres.knocking import knock
+from zkelect.recipes.postgres.lifecycle import (
+    bar,
+    control,
+    find_postmaster,
+    kill,
+    mark_as_standby,
+    start,
+    stop,
+)
+from zkelect.recipes.postgres.naming import check_name
+from zkelect.recipes.postgres.place import check_address
+from zkelect.recipes.postgres.programs import ProgramFailed
 from zkelect.recipes.postgres.state import State, read_state
 from zkelect.recipes.resource import NotNow
 
@@ -28,19 +43,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Postgres"]
 
+_log: Final = logging.getLogger("zkelect.recipes")
 _WATCHER: Final = "zkelect.recipes.postgres.watcher"
 _CHECK_TIMEOUT: Final = 60.0
 _LOOK_TIMEOUT: Final = 3.0
 _CONFIRM_TIMEOUT: Final = 1.0
+_COME_BACK_WITHIN: Final = 5.0
+_PAUSE: Final = 0.2
 _WRITABLE: Final = "select not pg_is_in_recovery()"
-_REFUSED: Final = "28"  # class of SQLSTATEs: invalid authorization
-_FULL: Final = "53300"  # too_many_connections
 
 
 class Postgres:
     """One PostgreSQL 15 server, looked after by the agent on its host.
 
-    :param member: who it is; its address is libpq's, ``host=10.0.0.1 port=5432``.
+    :param member: who it is; its address is libpq's, ``host=10.0.0.1 port=5432``. Its name is what
+        the primary knows it by, so it is of printable ASCII characters, at most 63 of them.
     :param place: where the server is.
     :param domain: of the fence table, in the database of ``place.local``.
     :param fence: makes sure from outside that another member's server is off, such as a power
@@ -55,6 +72,9 @@ class Postgres:
         domain: str,
         fence: Callable[[Member, float], Answer] | None = None,
     ) -> None:
+        check_name(member.name, slots=place.slots)
+        if member.address:
+            check_address(member.address)
         self._member = member
         self._place = place
         self._fence = fence
@@ -78,6 +98,7 @@ class Postgres:
 
         :raises Unfit: it cannot.
         """
+        claim(self._place.data_directory)
         checks.check(self._place, now() + _CHECK_TIMEOUT)
 
     def observe(self) -> Observed:
@@ -93,11 +114,15 @@ class Postgres:
         return self._observe_running(state, position)
 
     def reach(self, member: Member) -> Answer:
-        """Ask another member's server whether it takes writes."""
+        """Ask another member's server whether it takes writes.
+
+        UNKNOWN also when it is there, and does not let us in: nothing says that it takes none.
+        """
+        conninfo, deadline = self._place.remote(member.address), now() + _LOOK_TIMEOUT
         try:
-            (writable,) = ask(self._place.remote(member.address), _WRITABLE, now() + _LOOK_TIMEOUT)
-        except NoAnswer as error:
-            return _answer_of(error)
+            (writable,) = ask(conninfo, _WRITABLE, deadline)
+        except NoAnswer:
+            return knock(conninfo, deadline)
         return Answer.YES if writable else Answer.NO
 
     def _observe_stopped(self, deadline: float) -> Observed:
@@ -118,7 +143,7 @@ class Postgres:
             healthy=not state.paused,
             system=state.system,
             behind=self._behind if state.standby else 0,
-            detail="replay is paused" if state.paused else "",
+            detail=_detail_of(state),
         )
 
     # --- the old primary --------------------------------------------------------------------
@@ -133,14 +158,14 @@ class Postgres:
             self._stop_in_order(deadline)
         elif not self._is_standby(deadline):
             kill(self._place)
-        bar(self._place)
+        mark_as_standby(self._place)
         try:
-            start(self._place, deadline)
-            return intake.apply_received(self._place, deadline)
-        except NotNow:
+            return self._come_back(deadline)
+        except NotNow as error:
             if planned:
                 raise
-            return None  # it takes no writes; what it has is told later
+            _log.warning("%s takes no writes, and is not back yet: %s", self._member.name, error)
+            return None  # what it has is told later
 
     def fence(self, member: Member, deadline: float) -> Answer:
         """Have another member's server switched off, by the means that was given."""
@@ -157,6 +182,7 @@ class Postgres:
     def close(self) -> None:
         """End what runs beside this process: the server is stopped by nobody from now on."""
         self._dead_man.close()
+        disclaim(self._place.data_directory)
 
     # --- a standby becomes primary ------------------------------------------------------------
 
@@ -221,13 +247,27 @@ class Postgres:
             options="-c default_transaction_read_only=off",
         )
 
+    def _come_back(self, deadline: float) -> Position:
+        """Start it as a standby; again for a moment, for an init system may be at it, too.
+
+        :raises NotNow: it does not come; its disk may be full.
+        """
+        patience = min(deadline, now() + _COME_BACK_WITHIN)
+        while True:
+            try:
+                bar(self._place)
+                start(self._place, deadline)
+                return intake.apply_received(self._place, deadline)
+            except (ProgramFailed, OSError) as error:
+                if now() >= patience:
+                    raise NotNow(str(error)) from error
+                time.sleep(_PAUSE)
+
     def _is_standby(self, deadline: float) -> bool:
+        """Tell by its file: a server that hangs would not answer before the lease ends."""
         try:
-            return (
-                find_postmaster(self._place) is not None
-                and read_state(self._place, deadline).standby
-            )
-        except NotNow:
+            return control(self._place, deadline).standby
+        except (NotNow, ProgramFailed, InvalidArgument):
             return False
 
     def _stop_in_order(self, deadline: float) -> None:
@@ -249,10 +289,7 @@ def _role_of(state: State) -> Role:
     return Role.REPLICA if state.follows else Role.DEMOTED
 
 
-def _answer_of(error: NoAnswer) -> Answer:
-    """Tell what a refusal means: nothing there takes writes, unless it only lets us not in."""
-    if error.sqlstate is None:
-        return Answer.NO
-    if error.sqlstate.startswith(_REFUSED):
-        return Answer.UNKNOWN
-    return Answer.YES if error.sqlstate == _FULL else Answer.NO
+def _detail_of(state: State) -> str:
+    if state.paused:
+        return "replay is paused"
+    return "receives nothing from whom it follows" if state.follows and not state.streaming else ""

@@ -31,14 +31,15 @@ _EFFECTIVE: Final = "select reset_val from pg_settings where name = %s"
 
 def edited(text: str, settings: Mapping[str, str]) -> str:
     """Return the file's text with these settings in place of what it says of them."""
-    kept = [line for line in text.splitlines() if _name(line) not in settings]
+    lines = text.removesuffix("\n").split("\n") if text else []
+    kept = [line for line in lines if _name(line) not in settings]
     ours = [f"{name} = {quoted(value)}" for name, value in settings.items()]
     return "\n".join((*kept, *ours, ""))
 
 
 def quoted(value: str) -> str:
-    """Return a value as the file has it."""
-    return "'" + value.replace("'", "''") + "'"
+    """Return a value as the file has it, where a backslash begins an escape."""
+    return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 def write_settings(place: Place, settings: Mapping[str, str]) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from zkelect.recipes.deadlines import wait_until
 from zkelect.recipes.postgres.asking import ask, connect
-from zkelect.recipes.postgres.settings import apply
+from zkelect.recipes.postgres.settings import apply, read_setting
 from zkelect.recipes.resource import NotNow
 
 if TYPE_CHECKING:
@@ -16,12 +16,18 @@ if TYPE_CHECKING:
 
 __all__ = ["confirmed", "standby_names", "wait_for_all"]
 
+_SETTING: Final = "synchronous_standby_names"
 _FLUSHED: Final = "select pg_current_wal_flush_lsn()::text"
+# PostgreSQL waits for any one that has the name, in upper or lower case: of two nobody knows
+# which, and one may be a copy of the other that no agent looks after.
 _HAVE: Final = (
-    "select application_name from pg_stat_replication"
-    " where state = 'streaming' and flush_lsn >= %s::pg_lsn"
+    "select min(application_name) from pg_stat_replication where state = 'streaming'"
+    " group by lower(application_name) having count(*) = 1 and min(flush_lsn) >= %s::pg_lsn"
 )
-_ATTACHED: Final = "select count(*) from pg_stat_replication where state = 'streaming'"
+_ATTACHED: Final = (
+    "select count(*) from (select from pg_stat_replication where state = 'streaming'"
+    " group by lower(application_name) having count(*) = 1) as those"
+)
 
 
 def standby_names(names: Collection[str]) -> str:
@@ -33,8 +39,19 @@ def standby_names(names: Collection[str]) -> str:
 
 
 def wait_for_all(place: Place, names: Collection[str], deadline: float) -> None:
-    """From the return on, confirm a commit only when all of these have it on their disks."""
-    apply(place, {"synchronous_standby_names": standby_names(names)}, deadline)
+    """From the return on, confirm a commit only when all of these have it on their disks.
+
+    Whether commits wait at all is told to them by the checkpointer, which reads the settings
+    when it likes, and not before a checkpoint that is under way has ended. It has read them
+    before it begins the next one.
+
+    :raises NotNow: that takes longer; nothing is known then.
+    """
+    waited = read_setting(place, _SETTING, deadline) != ""
+    apply(place, {_SETTING: standby_names(names)}, deadline)
+    if names and not waited:
+        with connect(place.local, deadline) as connection:
+            connection.execute("CHECKPOINT")
 
 
 def confirmed(place: Place, deadline: float) -> frozenset[str]:

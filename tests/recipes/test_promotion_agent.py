@@ -58,6 +58,9 @@ class Board:
     def pages(self) -> Self:
         return self
 
+    def beats(self) -> tuple[Heartbeat, ...]:
+        return ()
+
     def register(self, beat: Heartbeat) -> Self:
         return self
 
