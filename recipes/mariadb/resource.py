@@ -72,6 +72,11 @@ class MariaDB:
         """Who this is."""
         return self._member
 
+    @property
+    def place(self) -> Place:
+        """Where it is."""
+        return self._place
+
     # --- looking --------------------------------------------------------------------------
 
     def check(self) -> None:

@@ -17,7 +17,7 @@ __all__ = ["is_on", "options_of", "read_start"]
 # Options that say which option files are read; they come first ("Configuring MariaDB with Option
 # Files").
 _FILES: Final = ("--defaults-", "--no-defaults")
-_NEGATIONS: Final = ("skip_", "disable_")
+_MEANT: Final = {"skip_": "0", "disable_": "0", "enable_": "1"}
 _OFF: Final = ("0", "off", "false")
 
 
@@ -42,18 +42,23 @@ def read_start(pid: int, deadline: float) -> dict[str, str]:
 
 
 def options_of(arguments: Iterable[str]) -> dict[str, str]:
-    """Return options by name, with ``_``; of one that comes again the last counts."""
+    """Return options by name, with ``_``; of one that comes again the last counts.
+
+    What may be a negation is told by both names: ``skip_slave_start`` is none, and looks like it.
+    """
     found = {}
     for argument in arguments:
         name, equals, value = argument.removeprefix("--").partition("=")
-        found[name.replace("-", "_").removeprefix("loose_")] = value if equals else "1"
+        name = name.replace("-", "_").removeprefix("loose_")
+        found[name] = value if equals else "1"
+        for prefix, meant in _MEANT.items():
+            if name.startswith(prefix):
+                found[name.removeprefix(prefix)] = meant
     return found
 
 
 def is_on(options: dict[str, str], name: str) -> bool:
-    """Tell whether a switch is on; what turns it off by another name wins."""
-    if any(_says_yes(options.get(f"{negation}{name}", "0")) for negation in _NEGATIONS):
-        return False
+    """Tell whether a switch is on."""
     return _says_yes(options.get(name, "0"))
 
 

@@ -6,6 +6,7 @@ import click
 
 from zkelect.cli.promote.acts import pause, resume, switchover
 from zkelect.cli.promote.hooks import hooks
+from zkelect.cli.promote.mariadb import mariadb
 from zkelect.cli.promote.pgbouncer import pgbouncer
 from zkelect.cli.promote.postgres import postgres
 from zkelect.cli.promote.redis import redis
@@ -22,5 +23,5 @@ def promote() -> None:
     """
 
 
-for command in (postgres, redis, hooks, pgbouncer, status, switchover, pause, resume):
+for command in (postgres, redis, mariadb, hooks, pgbouncer, status, switchover, pause, resume):
     promote.add_command(command)
