@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
-import uvloop
 from election.waiting import WITHIN, until
 
 import zkelect
@@ -22,18 +21,6 @@ if TYPE_CHECKING:
     from zkelect.testing import LocalEnsemble
 
 T = 2.0
-
-
-@pytest.fixture(params=["asyncio", "uvloop"])
-def play(request: pytest.FixtureRequest) -> Callable[[Coroutine[Any, Any, None]], None]:
-    """Run a coroutine in a new event loop of either kind."""
-    factory = uvloop.new_event_loop if request.param == "uvloop" else asyncio.new_event_loop
-
-    def run(coroutine: Coroutine[Any, Any, None]) -> None:
-        with asyncio.Runner(loop_factory=factory) as runner:
-            runner.run(asyncio.wait_for(coroutine, 3 * WITHIN))
-
-    return run
 
 
 class Counted:

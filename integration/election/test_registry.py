@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 from typing import TYPE_CHECKING
 
@@ -22,27 +21,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def proxy(zookeeper: LocalEnsemble) -> Iterator[FaultProxy]:
-    with FaultProxy(zookeeper.hosts) as between:
-        yield between
-
-
-@pytest.fixture
-def session(proxy: FaultProxy) -> Iterator[zkelect.Session]:
-    with zkelect.connect(proxy.hosts, session_timeout=2.0, tick_time=0.2) as opened:
-        yield opened
-
-
-@pytest.fixture
 def other(zookeeper: LocalEnsemble) -> Iterator[zkelect.Session]:
     with zkelect.connect(zookeeper.hosts, session_timeout=2.0, tick_time=0.2) as opened:
         yield opened
-
-
-@pytest.fixture
-def no_slow_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the slow look, which makes up for what is missed, come too late for this test."""
-    monkeypatch.setattr(random, "uniform", lambda *_: 1000.0)
 
 
 @pytest.fixture

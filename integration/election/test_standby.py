@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
-import uvloop
 from election.waiting import WITHIN, until
 
 import zkelect
@@ -391,28 +390,6 @@ def test_h16_a_body_that_forks_is_told_so_in_the_child(
 
 
 # --- coroutines --------------------------------------------------------------------------------
-
-
-@pytest.fixture(params=["asyncio", "uvloop"])
-def play(request: pytest.FixtureRequest) -> Callable[[Coroutine[Any, Any, None]], None]:
-    """Run a coroutine in a new event loop of either kind; no task may be left in the end."""
-    factory = uvloop.new_event_loop if request.param == "uvloop" else asyncio.new_event_loop
-
-    async def whole(coroutine: Coroutine[Any, Any, None]) -> None:
-        await asyncio.wait_for(coroutine, 3 * WITHIN)
-        while len(asyncio.all_tasks()) > 1:
-            await asyncio.sleep(0.01)
-
-    def run(coroutine: Coroutine[Any, Any, None]) -> None:
-        with asyncio.Runner(loop_factory=factory) as runner:
-            runner.run(whole(coroutine))
-
-    return run
-
-
-@pytest.fixture
-def connect(zookeeper: LocalEnsemble) -> Callable[[], Any]:
-    return lambda: zkelect.aconnect(zookeeper.hosts, session_timeout=T, tick_time=0.2)
 
 
 @attrs.define

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 from typing import TYPE_CHECKING
 
@@ -14,29 +13,7 @@ import zkelect
 from zkelect.testing import FaultProxy, expire
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from conftest import Operator
-
-    from zkelect.testing import LocalEnsemble
-
-
-@pytest.fixture
-def proxy(zookeeper: LocalEnsemble) -> Iterator[FaultProxy]:
-    with FaultProxy(zookeeper.hosts) as between:
-        yield between
-
-
-@pytest.fixture
-def session(proxy: FaultProxy) -> Iterator[zkelect.Session]:
-    with zkelect.connect(proxy.hosts, session_timeout=2.0, tick_time=0.2) as opened:
-        yield opened
-
-
-@pytest.fixture
-def no_slow_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the slow look, which makes up for what is missed, come too late for this test."""
-    monkeypatch.setattr(random, "uniform", lambda *_: 1000.0)
 
 
 @pytest.fixture
