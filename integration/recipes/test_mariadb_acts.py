@@ -21,7 +21,7 @@ from zkelect.recipes.mariadb.following import Unable
 from zkelect.recipes.mariadb.intake import Unsound
 from zkelect.recipes.member import Answer, Role
 from zkelect.recipes.position import Relation, compare
-from zkelect.recipes.resource import NeedsRebuild, NotNow
+from zkelect.recipes.resource import NeedsRebuild, NotNow, Unfit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -261,6 +261,19 @@ def test_while_the_claim_is_made_a_session_begins_read_only(
     ):
         servers["beta"].claim(leadership)
     assert refused == [1792]  # "Cannot execute statement in a READ ONLY transaction"
+
+
+def test_a_role_for_which_read_only_does_not_hold_is_told(
+    cluster: Cluster[MariaDBNode], servers: Servers
+) -> None:
+    """It is not among the accounts that information_schema lists."""
+    cluster["beta"].ask("set statement sql_log_bin = 0 for create role deputies")
+    servers["beta"].check()
+    cluster["beta"].ask(
+        "set statement sql_log_bin = 0 for grant read_only admin on *.* to deputies"
+    )
+    with pytest.raises(Unfit, match="deputies may write"):
+        servers["beta"].check()
 
 
 # --- positions --------------------------------------------------------------------------------

@@ -80,6 +80,7 @@ def account(place: Place, seconds: float) -> dict[str, Any]:
         "user": place.user,
         "password": place.password,
         "charset": "utf8mb4",
+        "ssl_disabled": True,  # else PyMySQL loads the host's certificates for each connection
         "read_timeout": seconds,
         "write_timeout": seconds,
         "defer_connect": True,

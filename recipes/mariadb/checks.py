@@ -26,6 +26,7 @@ _MUST_BE: Final = {
     "gtid_strict_mode": ("ON", "else transactions of two histories are mixed"),
     "sync_binlog": ("1", "else a crash of the host takes transactions back that others have"),
     "innodb_flush_log_at_trx_commit": ("1", "else a crash of the host takes transactions back"),
+    "rpl_semi_sync_master_enabled": ("OFF", "this recipe does not know writers that wait"),
 }
 _MUST_BE_EMPTY: Final = (
     "replicate_do_db",
@@ -62,6 +63,11 @@ _OURS: Final = (
 _ABOVE: Final = (
     "SELECT grantee AS it FROM information_schema.user_privileges"
     " WHERE privilege_type = 'READ_ONLY ADMIN' AND grantee NOT LIKE CONCAT('''', %s, '''@%%')"
+)
+# Roles are not among them. The bit is READ_ONLY_ADMIN_ACL of MariaDB's sql/privilege.h.
+_ROLES_ABOVE: Final = (
+    "SELECT user AS it FROM mysql.global_priv WHERE JSON_VALUE(priv, '$.is_role')"
+    " AND CAST(JSON_VALUE(priv, '$.access') AS UNSIGNED) & (1 << 33) <> 0"
 )
 _DATABASE: Final = "SELECT 1 FROM information_schema.schemata WHERE schema_name = %s"
 
@@ -170,7 +176,8 @@ def _check_history(client: Client) -> None:
 
 def _check_accounts(client: Client, place: Place) -> None:
     """Make sure that the lock is one: ``read_only`` does not hold for everybody."""
-    above = sorted({row["it"] for row in client.rows(_ABOVE, place.user)})
+    found = (*client.rows(_ABOVE, place.user), *client.rows(_ROLES_ABOVE))
+    above = sorted({row["it"] for row in found})
     if above:
         raise Unfit(
             f"{', '.join(above)} may write when the server is read_only: REVOKE READ_ONLY ADMIN ON"
