@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import getpass
 import socket
+import threading
 import uuid
-from typing import Final
+from contextlib import suppress
+from typing import Final, TypeGuard
 
 import attrs
 
@@ -17,6 +19,9 @@ from zkelect.recipes.member import Heartbeat
 from zkelect.recipes.page import Page, Phase, Request
 
 __all__ = ["ClusterStatus", "Promotion"]
+
+_STOP_INTERVAL: Final = 0.2
+"""Seconds between two looks whether we are to stop."""
 
 
 @attrs.frozen(kw_only=True)
@@ -107,7 +112,13 @@ class Promotion:
         return self._primary.resume()
 
     def switchover(
-        self, to: str | None = None, *, timeout: float = 60.0, why: str = "", by: str | None = None
+        self,
+        to: str | None = None,
+        *,
+        timeout: float = 60.0,
+        why: str = "",
+        by: str | None = None,
+        stop: threading.Event | None = None,
     ) -> str:
         """Have another server be the primary, in good order, and wait until it is.
 
@@ -115,11 +126,14 @@ class Promotion:
         the old one is the primary again.
 
         :param to: the member; None: the best. :param timeout: seconds to wait.
+        :param stop: when set, it is waited for no more, and withdrawn unless it is being done.
+            Ctrl-C does the same.
         :returns: who is the primary.
-        :raises zkelect.SwitchoverFailed: it was refused, rolled back, or is not done in time.
+        :raises zkelect.SwitchoverFailed: it was refused, rolled back, or is not done in time, or
+            somebody else asked for something else.
         """
-        page = self._bring_about(Request(id=_id(), to=to, by=by or _operator(), why=why), timeout)
-        return str(page.primary)
+        request = Request(id=_id(), to=to, by=by or _operator(), why=why)
+        return str(self._bring_about(request, timeout, stop).primary)
 
     def forget(self, name: str, *, timeout: float = 60.0, by: str | None = None) -> None:
         """Count a member no more whose server is gone for good, for how many must be there.
@@ -130,31 +144,58 @@ class Promotion:
 
     # --- within --------------------------------------------------------------------------------
 
-    def _bring_about(self, request: Request, timeout: float) -> Page:
+    def _bring_about(
+        self, request: Request, timeout: float, stop: threading.Event | None = None
+    ) -> Page:
         """Ask, and return the steady page on which it is done."""
         wanted = request.forget or request.to or "the best"
-        with self._board.pages() as pages:
-            self._board.ask(request)
-            deadline = now() + timeout
-            while (left := deadline - now()) > 0:
-                page = self._board.page_of(pages.znode)
-                if page is not None and page.request == request.id and page.phase is Phase.STEADY:
-                    return self._done(page, wanted)
-                pages.wait(left)
-        raise zkelect.SwitchoverFailed(self._board.path, wanted, self._late(request, timeout))
-
-    def _done(self, page: Page, wanted: str) -> Page:
+        self._await(request, timeout, stop)
+        page, _ = self._board.page()
+        if not _is_over(page, request):
+            late = f"not within {timeout:g} s" if stop is None or not stop.is_set() else "stopped"
+            raise zkelect.SwitchoverFailed(self._board.path, wanted, self._end(request, late))
         if page.refused:
             raise zkelect.SwitchoverFailed(self._board.path, wanted, page.refused)
         return page
 
-    def _late(self, request: Request, timeout: float) -> str:
-        """Withdraw it, unless it is being done."""
+    def _await(self, request: Request, timeout: float, stop: threading.Event | None) -> None:
+        """Ask, and wait as long as somebody may do it."""
+        deadline = now() + timeout
+        with self._board.pages() as pages:
+            self._board.ask(request)
+            try:
+                while (left := deadline - now()) > 0 and not (stop and stop.is_set()):
+                    page = self._board.page_of(pages.znode)
+                    if _is_over(page, request) or self._is_replaced(page, request):
+                        return
+                    pages.wait(left if stop is None else min(left, _STOP_INTERVAL))
+            except BaseException:
+                with suppress(zkelect.ZkelectError):  # the reason is the other one
+                    self._board.withdraw(request)
+                raise
+
+    def _is_replaced(self, page: Page | None, request: Request) -> bool:
+        """Whether nobody will do it, since somebody else has asked for something."""
+        if page is not None and page.request == request.id:
+            return False
+        present = self._board.request()
+        return present is None or present.id != request.id
+
+    def _end(self, request: Request, late: str) -> str:
+        """Withdraw it, unless it is being done, and say what has become of it."""
+        if self._is_replaced(self._board.page()[0], request):
+            other = self._board.request()
+            return f"another request has taken its place, by {other.by if other else 'somebody'}"
+        self._board.withdraw(request)  # of one that is being done it changes nothing
         page, _ = self._board.page()
         if page is not None and page.request == request.id:
-            return f"not within {timeout:g} s; it is being done still, at {page.phase}"
-        self._board.withdraw(request)
-        return f"nobody has taken it up within {timeout:g} s; it is withdrawn"
+            return f"{late}; it is being done still, at {page.phase}"
+        return f"{late}; nobody had taken it up, and it is withdrawn"
+
+
+def _is_over(page: Page | None, request: Request) -> TypeGuard[Page]:
+    """Whether what was asked for is done or refused."""
+    return page is not None and page.request == request.id and page.phase is Phase.STEADY
 
 
 def _valid(sync: SyncSet | None, page: Page | None) -> SyncSet | None:
