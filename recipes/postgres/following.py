@@ -20,7 +20,7 @@ from zkelect.recipes.postgres.rewinding import Rewinding, refuse_half_rewound
 from zkelect.recipes.postgres.settings import apply, write_settings
 from zkelect.recipes.postgres.state import read_state
 from zkelect.recipes.postgres.timelines import Verdict, judge
-from zkelect.recipes.resource import NeedsRebuild
+from zkelect.recipes.resource import NeedsRebuild, NotNow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Following"]
 
-_STEP: Final = 5.0
+_FIRST_STEP: Final = 5.0
+_LONGEST_STEP: Final = 20.0
 _DROP_SLOTS: Final = (
     "select count(pg_drop_replication_slot(slot_name)) from pg_replication_slots"
     " where slot_type = 'physical' and not active and slot_name like 'zkelect\\_%'"
@@ -51,15 +52,26 @@ class Following:
         self._place = place
         self._name = name
         self._rewinding = Rewinding(place)
+        self._step = _FIRST_STEP
 
     def follow(self, address: str, deadline: float) -> None:
         """Make the server receive from the primary at this address.
 
-        :raises NotNow: it does not yet; ask again. Nothing is waited for longer than a few
-            seconds, for the primary may be another one by then.
+        :raises NotNow: it does not yet; ask again. At first nothing is waited for longer than a
+            few seconds, for the primary may be another one by then; a try that did not fit is
+            given twice the time, so that slow servers join, too.
         :raises NeedsRebuild: its history is no part of the primary's, and cannot be made one.
         """
-        deadline = min(deadline, now() + _STEP)
+        until = now() + self._step
+        try:
+            self._join(address, min(deadline, until))
+        except NotNow:
+            if now() >= until:
+                self._step = min(2 * self._step, _LONGEST_STEP)
+            raise
+        self._step = _FIRST_STEP
+
+    def _join(self, address: str, deadline: float) -> None:
         source = self._place.remote(address)
         settings = self._settings(address)
         if not self._rewinding.begun:

@@ -18,7 +18,7 @@ from zkelect.recipes.postgres.following import Following
 from zkelect.recipes.postgres.lsn import Lsn
 from zkelect.recipes.postgres.place import Place
 from zkelect.recipes.postgres.state import State
-from zkelect.recipes.resource import NeedsRebuild
+from zkelect.recipes.resource import NeedsRebuild, NotNow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -201,3 +201,30 @@ def test_h82_one_that_is_barred_follows_nobody_and_is_closed(place: Place) -> No
     assert {"work_mem = '8MB'", "primary_conninfo = ''"} <= set(told)
     assert "default_transaction_read_only = 'on'" in told
     assert place.signal.exists()
+
+
+# --- how long one try may take --------------------------------------------------------------------
+
+
+def test_a_try_that_did_not_fit_is_given_more_time(
+    monkeypatch: pytest.MonkeyPatch, place: Place
+) -> None:
+    """Each begins anew, so one that never fits never ends: seen at a load of 25."""
+    clock, given = [100.0], []
+
+    def look(_: Place, deadline: float) -> State:
+        given.append(deadline - clock[0])
+        if len(given) == 5:
+            raise NotNow("the server is starting")
+        clock[0] = deadline
+        raise NotNow("the time given for it is over")
+
+    monkeypatch.setattr(following, "now", lambda: clock[0])
+    monkeypatch.setattr(following, "find_postmaster", lambda _: 1)
+    monkeypatch.setattr(following, "refuse_half_rewound", lambda _: None)
+    monkeypatch.setattr(following, "read_state", look)
+    joining = Following(place, "db1")
+    for _ in range(6):
+        with pytest.raises(NotNow):
+            joining.follow("host=there", clock[0] + 600.0)
+    assert given == [5.0, 10.0, 20.0, 20.0, 20.0, 20.0]
