@@ -252,7 +252,7 @@ def test_a_promotion_is_looked_at_whatever_it_said(folder: Path, server: HookedS
     assert server.verify(soon()) == POSITION
 
 
-def test_one_that_cannot_follow_needs_a_rebuild(folder: Path, server: HookedServer) -> None:
+def test_h82_one_that_cannot_follow_needs_a_rebuild(folder: Path, server: HookedServer) -> None:
     server.follow(B, None, soon())
     write(folder / "follow", 'echo \'{"rebuild": "its log was cut"}\'')
     with pytest.raises(NeedsRebuild, match="its log was cut"):
@@ -274,7 +274,7 @@ def test_one_that_cannot_follow_needs_a_rebuild(folder: Path, server: HookedServ
         ("sleep 60", Answer.UNKNOWN),
     ],
 )
-def test_only_what_was_said_is_known_of_another_member(
+def test_h81_only_what_was_said_is_known_of_another_member(
     folder: Path, verb: str, script: str, answer: Answer
 ) -> None:
     write(folder / verb, script)

@@ -119,6 +119,7 @@ def test_h81_a_coordinator_whose_term_is_over_decides_nothing() -> None:
         """One that is lost between two looks."""
 
         def wait_lost(self, timeout: float) -> bool:
+            assert not self.over, "it goes on in a term that is over"
             self.over = True
             return False
 

@@ -139,15 +139,15 @@ def test_h81_until_the_demotion_has_worked_the_right_is_not_given_up(
     """So nobody else is granted it over a server that takes writes still."""
     tries: list[bool] = []
 
-    def fail_once() -> None:
+    def fail_twice() -> None:
         tries.append(stage.resigned.is_set())
-        if len(tries) == 1:
+        if len(tries) <= 2:
             raise RuntimeError("the server does not stop")
 
-    on_demotion(fail_once)
+    on_demotion(fail_twice)
     stage.office.stand()
     stage.until_resigned()
-    assert (tries[:2], stage.then) == ([False, False], [Role.DEMOTED])
+    assert (tries[:3], stage.then) == ([False] * 3, [Role.DEMOTED])
 
 
 def test_h81_what_was_under_way_when_the_lease_ended_is_undone(stage: Stage) -> None:
@@ -174,3 +174,35 @@ def test_the_dead_man_is_armed_within_the_lease_and_disarmed_when_nothing_takes_
     assert stage.leadership.deadline - MARGIN < armed < stage.leadership.deadline
     stage.office.leave()
     assert (stage.server.armed, stage.then) == (None, [Role.DEMOTED])
+
+
+# --- where clients are led -------------------------------------------------------------------
+
+
+def test_h81_clients_are_led_here_from_the_opening_until_anything_is_done_about_closing(
+    stage: Stage, on_demotion: Callable[..., None]
+) -> None:
+    stage.leadership.renewed = True
+    stage.office.stand()
+    until(lambda: stage.office.token == "p1")
+    assert stage.office.serving is None  # it may be writable, and is not open yet
+    held = stage.office.leadership
+    assert held is not None
+    stage.office.opened(held)
+    assert stage.office.serving is held
+    seen: list[object] = []
+    on_demotion(lambda: seen.append(stage.office.serving))
+    stage.office.leave()
+    assert seen == [None, None]
+
+
+def test_h81_clients_are_led_here_no_more_when_the_lease_comes_to_its_end(stage: Stage) -> None:
+    """Also when nobody has noticed: who asks sees what is left."""
+    stage.leadership.renewed = True
+    stage.office.stand()
+    until(lambda: stage.office.token == "p1")
+    held = stage.office.leadership
+    assert held is not None
+    stage.office.opened(held)
+    stage.leadership.left = MARGIN
+    assert stage.office.serving is None

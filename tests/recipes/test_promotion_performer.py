@@ -18,6 +18,7 @@ from zkelect.recipes.page import Page, Phase
 from zkelect.recipes.performer import Performer
 from zkelect.recipes.resource import NotNow
 
+TOKEN = zkelect.Token(lineage="0" * 16, generation=0, czxid=1, holder="0" * 16)
 PROMOTE = Page(phase=Phase.PROMOTE, serial=3, token="t", coordinator="a", primary="a", winner="b")
 
 
@@ -67,11 +68,17 @@ class Office:
 
 
 class Board:
-    """One whose page is at a version."""
+    """One whose page is at a version.
+
+    :ivar error: what comes instead of an answer.
+    """
 
     version = 4
+    error: Exception | None = None
 
     def confirm(self, leadership: Leadership, version: int) -> None:
+        if self.error is not None:
+            raise self.error
         if version != self.version:
             raise zkelect.RequestFailed("/page", "check", "another version")
 
@@ -94,7 +101,8 @@ class Stage:
         self.server = cluster.servers["b"]
         self.resource = MemoryResource(cluster, "b")
         self.office = Office(None if checks is None else Leadership(checks))
-        board: Any = Board()
+        self.board = Board()
+        board: Any = self.board
         office: Any = self.office
         synchrony: Any = Synchrony(self.resource.acts)
         self.performer = Performer(board, self.resource, office, synchrony, Policy())
@@ -123,6 +131,25 @@ def test_h81_if_the_page_is_another_one_by_then_nothing_is_done(act: Act) -> Non
     assert stage.resource.acts == []
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        zkelect.ConnectFailed("here:1", 1.0, {}),
+        zkelect.LeadershipLost("/primary", TOKEN, "expired"),
+        zkelect.Fenced(store="/page", domain="/primary"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_h81_if_the_page_cannot_be_confirmed_nothing_is_done_and_nobody_has_failed(
+    error: Exception,
+) -> None:
+    stage = Stage()
+    stage.board.error = error
+    with pytest.raises(NotNow):
+        stage.performer.perform(Act.PROMOTE, PROMOTE, 4)
+    assert stage.resource.acts == []
+
+
 def test_h81_what_comes_after_the_promotion_is_not_done_when_the_lease_is_over() -> None:
     stage = Stage(checks=0)
     with pytest.raises(zkelect.SessionClosed):
@@ -136,6 +163,22 @@ def test_for_whom_to_wait_is_settled_before_writers_are_let_in() -> None:
     stage.performer.perform(Act.OPEN, PROMOTE, 4)
     assert stage.resource.acts[-2:] == ["require", "open"]
     assert stage.server.open
+
+
+def test_h81_clients_are_led_to_it_when_it_is_open_and_no_more_before_it_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage()
+    seen: list[tuple[str, bool]] = []
+    monkeypatch.setattr(
+        stage.resource, "before", lambda act: seen.append((act, stage.office.serves))
+    )
+    stage.performer.perform(Act.PROMOTE, PROMOTE, 4)
+    stage.performer.perform(Act.OPEN, PROMOTE, 4)
+    assert ("open", False) in seen
+    assert stage.office.serves
+    stage.performer.perform(Act.DEMOTE, PROMOTE, 4)
+    assert seen[-1] == ("demote", False)
 
 
 def test_h84_the_right_is_given_up_after_the_server_was_demoted() -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-US = {"process_id": os.getpid()}
+US: dict[str, Any] = {"process_id": os.getpid()}
 DEMOTED = {**REPLICA, **US, "master_host": NOWHERE[0], "master_port": NOWHERE[1]}
 MASTER, RUN, ANOTHER = state(**US), "d" * 40, "e" * 40
 
