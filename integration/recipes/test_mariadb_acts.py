@@ -245,10 +245,12 @@ def test_while_the_claim_is_made_a_session_begins_read_only(
     path: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """And whoever came then is disconnected when it is opened, or would stay so."""
     hand_over(servers, "alpha", "beta")
-    refused = []
+    refused, came = [], []
 
     def claim(*args: Any, **options: Any) -> None:
+        came.append(cluster["beta"].connect(APPLICATION))
         refused.append(refusal(lambda: write(cluster["beta"], 1)))
         real(*args, **options)
 
@@ -261,6 +263,9 @@ def test_while_the_claim_is_made_a_session_begins_read_only(
     ):
         servers["beta"].claim(leadership)
     assert refused == [1792]  # "Cannot execute statement in a READ ONLY transaction"
+    servers["beta"].open(soon())
+    assert refusal(lambda: came[0].ping(reconnect=False)) in _LOST
+    write(cluster["beta"], 1)
 
 
 def test_a_role_for_which_read_only_does_not_hold_is_told(
@@ -274,6 +279,14 @@ def test_a_role_for_which_read_only_does_not_hold_is_told(
     )
     with pytest.raises(Unfit, match="deputies may write"):
         servers["beta"].check()
+
+
+def test_an_account_that_is_let_in_nowhere_is_told_at_once(cluster: Cluster[MariaDBNode]) -> None:
+    node = cluster["beta"]
+    with closing(MariaDB(node.member(), node.placed(password="wrong"), domain="acts")) as server:
+        with pytest.raises(Unfit, match="Access denied"):
+            server.check()
+        assert server.observe().role is Role.UNKNOWN
 
 
 # --- positions --------------------------------------------------------------------------------

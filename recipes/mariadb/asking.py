@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["Client", "NoAnswer", "account", "connect", "connect_to", "join_local"]
 
 _LONGEST: Final = 3.0
+# Access denied, or host not allowed (MariaDB, "MariaDB Error Code Reference").
+_REFUSED: Final = (1044, 1045, 1129, 1130, 1698)
 _CR_CONN_HOST_ERROR: Final = 2003
 
 
@@ -29,11 +31,13 @@ class NoAnswer(ZkelectError, NotNow):
     """The server did not answer, or answered with an error; PyMySQL's is the ``__cause__``.
 
     :ivar code: MariaDB's number of the error; the driver's own begin at 2000.
+    :ivar refused: there is a server, and it lets us not in.
     """
 
     def __init__(self, error: pymysql.Error) -> None:
         first = next(iter(error.args), 0)
         self.code = first if isinstance(first, int) else 0
+        self.refused = self.code in _REFUSED
         super().__init__(" ".join(str(part) for part in error.args) or type(error).__name__)
 
 

@@ -96,19 +96,17 @@ def _attach(client: Client, place: Place, address: str) -> None:
 
 def _await(place: Place, deadline: float) -> None:
     """Wait until it receives and applies."""
-
-    def follows() -> bool:
-        with connect(place, deadline) as client:
-            state = look(client, place.database)
-        _refuse(state)
-        return state.receiving == "Yes" and state.applying
-
-    wait_until(follows, deadline, "it receives from the primary, and applies that")
+    with connect(place, deadline) as client:
+        wait_until(
+            lambda: _is_attached(look(client, place.database)),
+            deadline,
+            "it receives from the primary, and applies that",
+        )
 
 
-def _refuse(state: State) -> None:
+def _is_attached(state: State) -> bool:
     if state.following or not state.fault:
-        return
+        return state.applying and state.receiving == "Yes"
     told = f"{state.fault}: {state.told}"
     if state.fault in _APART:
         raise NeedsRebuild(f"its data are not the primary's ({told}); {_REBUILD}")

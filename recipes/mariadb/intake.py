@@ -6,12 +6,12 @@ does after a restart of the server ("Global Transaction ID"). So that is no posi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from zkelect import ZkelectError
 from zkelect.recipes.deadlines import wait_until
 from zkelect.recipes.mariadb.asking import connect
-from zkelect.recipes.mariadb.state import look, read_state
+from zkelect.recipes.mariadb.state import look
 from zkelect.recipes.position import Position, Relation, compare
 from zkelect.recipes.resource import NotNow
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from zkelect.recipes.mariadb.state import State
 
 __all__ = ["Unsound", "check_data", "objection", "stop_intake", "wait_received"]
+
+_HAS_IT: Final = (Relation.EQUAL, Relation.AHEAD)
 
 
 class Unsound(ZkelectError):
@@ -53,12 +55,12 @@ def wait_received(place: Place, until: Position, deadline: float) -> None:
 
     :raises NotNow: it does not by the deadline.
     """
-
-    def has_it() -> bool:
-        position = read_state(place, deadline).position
-        return compare(position, until) in (Relation.EQUAL, Relation.AHEAD)
-
-    wait_until(has_it, deadline, f"it has everything up to {until}")
+    with connect(place, deadline) as client:
+        wait_until(
+            lambda: compare(look(client, place.database).position, until) in _HAS_IT,
+            deadline,
+            f"it has everything up to {until}",
+        )
 
 
 def stop_intake(place: Place, deadline: float) -> Position:

@@ -44,11 +44,16 @@ def kill(data_directory: Path) -> None:
 
 
 def answers(place: Place, deadline: float) -> bool:
-    """Tell whether the server answers."""
+    """Tell whether the server answers.
+
+    :raises NoAnswer: it does, and lets us not in.
+    """
     try:
         with connect(place, deadline):
             return True
-    except NoAnswer:
+    except NoAnswer as error:
+        if error.refused:
+            raise
         return False
 
 

@@ -29,9 +29,7 @@ _LOOK_TIMEOUT: Final = 2.0
 _CLAIM_TIMEOUT: Final = 10.0
 _OBEY: Final = 1.0
 """Seconds in which a server that is to be demoted at once has to obey, at most."""
-# Error numbers with which a server that runs lets us not in (MariaDB, "Error Code Reference").
-_REFUSED: Final = (1044, 1045, 1129, 1130, 1698)
-_FULL: Final = (1040, 1203)
+_FULL: Final = (1040, 1203)  # too many connections, of all or of one account
 
 
 class MariaDB:
@@ -219,6 +217,6 @@ def _newness(state: State) -> str:
 
 def _answer_of(error: NoAnswer) -> Answer:
     """Tell what a refusal means: nothing there takes writes, unless it only lets us not in."""
-    if error.code in _REFUSED:
+    if error.refused:
         return Answer.UNKNOWN
     return Answer.YES if error.code in _FULL else Answer.NO
