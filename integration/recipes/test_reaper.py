@@ -63,7 +63,7 @@ def test_whoever_sits_at_a_terminal_there_is_left_alone(tmp_path: Path) -> None:
     near.mkdir()
     other.mkdir()
     with ExitStack() as stack:
-        keyboard, terminal = (stack.enter_context(os.fdopen(end, "rb")) for end in pty.openpty())
+        _keyboard, terminal = (stack.enter_context(os.fdopen(end, "rb")) for end in pty.openpty())
         away = stack.enter_context(working_there(other))
         stack.callback(away.kill)
         with reaping(near):
