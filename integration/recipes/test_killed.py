@@ -26,8 +26,11 @@ import sys
 from recipes.kinds import KINDS
 from recipes.stage import staged
 from zkelect.testing import LocalEnsemble
-with LocalEnsemble(tick_time=0.2) as zookeeper, staged(KINDS[sys.argv[1]], zookeeper, "/cluster"):
-    print("set", flush=True)
+with (
+    LocalEnsemble(tick_time=0.2) as zookeeper,
+    staged(KINDS[sys.argv[1]], zookeeper, "/cluster") as stage,
+):
+    print("set", *(node.pid for node in stage.cluster.nodes.values()), flush=True)
     sys.stdin.read()
 """
 HOOKS: Final = """\
@@ -48,25 +51,24 @@ with (
 @pytest.mark.parametrize("kind", KINDS)
 def test_agents_servers_and_dead_men_end_with_the_tests_that_are_killed(kind: str) -> None:
     """The daemons too: the stage takes them for its children, so that they are found here."""
-    with run(STAGE, kind) as tests:
+    with run(STAGE, kind) as (tests, servers):
         found = descendants(tests.pid)
         said = [command(pid) for pid in found]
+        assert len(servers & found) == 3, said
         assert sum("recipes.agent_process" in each for each in said) == 3, said
         assert any(".watcher" in each for each in said), said
-        servers = [pid for pid in found if os.getsid(pid) == pid and "python" not in command(pid)]
-        assert len(servers) >= 4, said  # three, and ZooKeeper
         kill(tests, found)
 
 
 def test_hooks_end_with_the_tests_that_are_killed(tmp_path: Path) -> None:
-    with run(HOOKS, str(tmp_path)) as tests:
+    with run(HOOKS, str(tmp_path)) as (tests, _):
         until(lambda: "sleep 600" in map(command, descendants(tests.pid)), "the hook runs")
         kill(tests, descendants(tests.pid))
 
 
 @contextmanager
-def run(program: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Have a process set a stage; it is set when the block begins."""
+def run(program: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], set[int]]]:
+    """Have a process set a stage; it is set when the block begins, and has named its servers."""
     with subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
         cwd=INTEGRATION,
@@ -75,8 +77,9 @@ def run(program: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         text=True,
     ) as tests:
         assert tests.stdout is not None
-        assert tests.stdout.readline() == "set\n"
-        yield tests
+        done, *servers = tests.stdout.readline().split() or [""]
+        assert done == "set"
+        yield tests, set(map(int, servers))
 
 
 def kill(tests: subprocess.Popen[str], pids: set[int]) -> None:
