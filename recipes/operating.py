@@ -33,7 +33,7 @@ class ClusterStatus:
         not; what may win now is decided again when it comes to that.
     :ivar coordinator: who decides; None: nobody now. :ivar holder: who may be writable.
     :ivar sync: who has every acknowledged write, as the present primary has recorded it.
-    :ivar paused: who has paused promotions, when and why; empty: nobody.
+    :ivar paused: who has paused promotions, when and why; None: nobody.
     """
 
     page: Page | None
@@ -42,7 +42,7 @@ class ClusterStatus:
     coordinator: str | None
     holder: str | None
     sync: SyncSet | None
-    paused: str
+    paused: zkelect.Pause | None
 
     @property
     def primary(self) -> str | None:
@@ -94,7 +94,7 @@ class Promotion:
             coordinator=None if leader is None else leader.name,
             holder=self._board.holder(),
             sync=_valid(sync, page),
-            paused=self._board.paused(),
+            paused=self._pause(),
         )
 
     def pause(self, why: str = "", *, by: str | None = None) -> None:
@@ -107,9 +107,9 @@ class Promotion:
         """
         self._primary.pause(why, by=by)
 
-    def resume(self) -> zkelect.Pause | None:
+    def resume(self, why: str = "", *, by: str | None = None) -> zkelect.Pause | None:
         """End the pause; return the one that is over, None if there was none."""
-        return self._primary.resume()
+        return None if self._pause() is None else self._primary.resume(why, by=by)
 
     def switchover(
         self,
@@ -143,6 +143,12 @@ class Promotion:
         self._bring_about(Request(id=_id(), forget=name, by=by or _operator()), timeout)
 
     # --- within --------------------------------------------------------------------------------
+
+    def _pause(self) -> zkelect.Pause | None:
+        try:
+            return self._primary.paused()
+        except zkelect.InvalidArgument:  # nobody has ever stood, so nobody can have paused it
+            return None
 
     def _bring_about(
         self, request: Request, timeout: float, stop: threading.Event | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
@@ -42,7 +42,7 @@ class Answer:
     session: zkelect.Session
     path: str
 
-    def turn(self, request: Request, **changes: object) -> None:
+    def turn(self, request: Request, **changes: Any) -> None:
         """Write a page that has taken it up."""
         page = attrs.evolve(PAGE, request=request.id, **changes)
         znodes, path = zkelect.Znodes(self.session), f"{self.path}/page"

@@ -7,6 +7,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+import zkelect
 from zkelect.cli.drawing import Page as Paper
 from zkelect.cli.promote.agent import Attendance
 from zkelect.cli.promote.command import promote
@@ -38,7 +39,7 @@ def cluster(**changes: object) -> ClusterStatus:
         "coordinator": "beta",
         "holder": None,
         "sync": None,
-        "paused": "",
+        "paused": None,
     }
     return ClusterStatus(**{**known, **changes})  # type: ignore[arg-type]  # of any type
 
@@ -62,17 +63,36 @@ def test_each_member_has_its_role_its_position_and_why_it_could_not_win() -> Non
     ]
 
 
+def test_on_a_narrow_page_the_reasons_are_told_below_and_whole() -> None:
+    name, reason = "gamma-in-the-far-away-datacentre", "it lacks 4711 offsets, more than the limit"
+    verdicts = (Verdict(name=name, reason=reason), Verdict(name="beta", position=POSITION))
+    lines = drawn(cluster(verdicts=verdicts))
+    assert max(map(len, lines)) <= 80
+    assert lines[-1] == f"{name}: {reason}"
+
+
+def test_why_a_change_is_made_is_told_to_its_end() -> None:
+    why = "the server of alpha is there, and does not answer: " + "connection refused, " * 3 + "so"
+    page = Page(phase=Phase.DEMOTE, token="t", coordinator="beta", primary="alpha", why=why)
+    lines = drawn(cluster(page=page))
+    assert (
+        " ".join(line.strip() for line in lines[:2])
+        == f"/cluster: demote, alpha was primary: {why}"
+    )
+
+
 def test_what_is_under_way_and_paused_is_told() -> None:
     page = Page(phase=Phase.FREEZE, token="t", coordinator="beta", primary="alpha", why="it died")
-    lines = drawn(cluster(page=page, paused="paused by 'ada' since then: 'why'"))
+    pause = zkelect.Pause(by="ada", why="a rehearsal", since=0.0)
+    lines = drawn(cluster(page=page, paused=pause))
     assert lines[0] == "/cluster: freeze, alpha was primary: it died"
-    assert "paused by 'ada' since then: 'why'" in lines
+    assert str(pause) in lines
 
 
 def test_a_path_that_nobody_looks_after() -> None:
     lines = drawn(cluster(page=None, verdicts=(), coordinator=None))
     assert lines == [
-        "/cluster: nobody looks after it yet",
+        "/cluster: nobody looks after it yet, or it has another path or chroot",
         "coordinator: nobody; may write: nobody",
     ]
 

@@ -291,6 +291,11 @@ def test_a_switchover_that_cannot_go_well_is_not_begun(
     assert why in page.refused
 
 
+def test_of_the_primary_itself_nothing_else_is_said() -> None:
+    seen = view(PRIMARY, *OTHERS, request=Request(id="q", to="a"))
+    assert written(STEADY, seen).refused == "a is the primary"
+
+
 def test_a_member_that_is_gone_for_good_is_forgotten_and_one_that_is_there_is_not() -> None:
     gone = Request(id="q", forget="c")
     page = written(STEADY, view(PRIMARY, beat("b"), request=gone))

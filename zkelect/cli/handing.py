@@ -1,29 +1,24 @@
-"""A switchover that is waited for: how far it is, and what a signal does to it."""
+"""A switchover: between whom, and how far it is."""
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import attrs
 
 import zkelect
-from zkelect.cli.failures import tell
-from zkelect.cli.signals import Interrupted, Interruption
+from zkelect.cli.accompanying import accompany
 from zkelect.core.znodes import KAZOO
 from zkelect.session.roll import read_entries
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Sequence
 
     from zkelect.core.znodes import Entry
 
 __all__ = ["Change", "progress"]
-
-_INTERVAL: Final = 0.5
-"""Seconds between two looks at how far it is."""
 
 _ANSWER: Final = 1.0
 """Seconds that such a look may take."""
@@ -63,40 +58,17 @@ class Change:
     def bring_about(self, *, within: float, why: str, by: str | None) -> zkelect.Candidate:
         """Ask for it, say at each change how far it is, and return who leads then.
 
-        The waiting is done on another thread, so that a signal can withdraw it in order.
-
         :param within: seconds that the leader has for it.
         :raises zkelect.ZkelectError: as :meth:`zkelect.Election.switchover` does.
         :raises Interrupted: a signal came; what has become of it is told.
         """
-        stop = threading.Event()
 
-        def switch() -> zkelect.Candidate:
+        def switch(stop: threading.Event) -> zkelect.Candidate:
             return self.election.switchover(
                 self.heir.node, timeout=within, why=why, by=by, stop=stop
             )
 
-        with ThreadPoolExecutor(1) as thread:
-            result = thread.submit(switch)
-            try:
-                self._accompany(result)
-                return result.result()
-            except Interrupted:
-                stop.set()
-                tell(_end_of(result))
-                raise
-            finally:
-                stop.set()
-
-    def _accompany(self, result: Future[zkelect.Candidate]) -> None:
-        said = ""
-        with Interruption() as interruption, interruption.deferred():
-            while not wait([result], _INTERVAL).done:
-                interruption.check()
-                now = self._progress()
-                if now not in ("", said):
-                    tell(now)
-                    said = now
+        return accompany(switch, self._progress, lambda leader: f"{leader.name} leads")
 
     def _progress(self) -> str:
         with suppress(zkelect.ZkelectError):
@@ -118,10 +90,3 @@ def progress(entries: Sequence[Entry], leader: zkelect.Candidate, heir: zkelect.
     if ahead == 1:
         return f"{heir.name} is next; {leader.name} ends its work"
     return f"{ahead - 1} still to step back between {leader.name} and {heir.name}"
-
-
-def _end_of(result: Future[zkelect.Candidate]) -> str:
-    try:
-        return f"too late to withdraw it: {result.result().name} leads"
-    except zkelect.ZkelectError as error:
-        return str(error)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
+from zkelect.core.paths import normalize
 from zkelect.recipes.member import Member
 
-__all__ = ["joining"]
+__all__ = ["cluster", "joining"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+cluster: Final = click.argument("path", callback=lambda _context, _parameter, path: normalize(path))
+"""Gives a command PATH, that of a cluster, in its only spelling."""
 
 
 def joining(metavar: str, address: str) -> Callable[[_Function], _Function]:
@@ -21,7 +25,7 @@ def joining(metavar: str, address: str) -> Callable[[_Function], _Function]:
     :param metavar: of the address. :param address: what the help says of it.
     """
     options = (
-        click.argument("path"),
+        cluster,
         click.option(
             "--name", required=True, metavar="NAME", help="Of this member, unique in PATH."
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -10,11 +11,13 @@ import click
 from zkelect.cli.connection import reaching
 from zkelect.cli.drawing import Column, Line, Page, Table, new_console, print_lines
 from zkelect.cli.formats import Format, formatted, write_json, write_rows
+from zkelect.cli.outcomes import pause_fields
+from zkelect.cli.promote.membership import cluster
 from zkelect.cli.promote.policies import deciding
 from zkelect.recipes.operating import Promotion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from zkelect.cli.connection import Target
     from zkelect.recipes.choice import Policy
@@ -25,7 +28,7 @@ __all__ = ["describe", "status"]
 _LONGEST: Final = 1000
 """Cells of one reason: there are few members, and it is what one looks for."""
 _COLUMNS: Final = (
-    Column(title="member"),
+    Column(title="member", flexible=True),
     Column(title="role"),
     Column(title="offset", right=True),
     Column(title="behind", right=True),
@@ -34,7 +37,7 @@ _COLUMNS: Final = (
 
 
 @click.command()
-@click.argument("path")
+@cluster
 @formatted
 @deciding
 @reaching
@@ -42,11 +45,15 @@ def status(target: Target, path: str, output: Format, policy: Policy) -> None:
     """Show the members of a cluster: role, position, lag, and why one is not eligible.
 
     Give it the options that the agents have: whether one is eligible depends on them.
-    """
+
+    \b
+    -o tsv: one line for each member:
+      name role position behind reason
+    """  # noqa: D301 - click looks for the character itself, to leave the lines as they are
     with target.session() as session:
         found = Promotion(session, path, policy=policy).status()
     if output is Format.JSON:
-        write_json(_fields(found))
+        write_json(_fields(path, found))
     elif output is Format.TSV:
         write_rows(tuple(row.values()) for row in _members(found))
     else:
@@ -55,16 +62,17 @@ def status(target: Target, path: str, output: Format, policy: Policy) -> None:
         print_lines(console, describe(page, path, found))
 
 
-def _fields(found: ClusterStatus) -> dict[str, Any]:
+def _fields(path: str, found: ClusterStatus) -> dict[str, Any]:
     page = found.page
     return {
+        "path": path,
         "primary": found.primary,
         "phase": None if page is None else str(page.phase),
-        "why": "" if page is None else page.why,
+        "why": None if page is None else page.why or None,
         "coordinator": found.coordinator,
         "holder": found.holder,
-        "in_step": [] if found.sync is None else list(found.sync.names),
-        "paused": found.paused,
+        "in_step": None if found.sync is None else list(found.sync.names),
+        "paused": pause_fields(found.paused),
         "members": list(_members(found)),
     }
 
@@ -77,7 +85,7 @@ def _members(found: ClusterStatus) -> Iterator[dict[str, Any]]:
             "role": _role(found, verdict.name),
             "position": None if verdict.position is None else str(verdict.position),
             "behind": None if beat is None else beat.observed.behind,
-            "reason": verdict.reason,
+            "reason": verdict.reason or None,
         }
 
 
@@ -89,18 +97,33 @@ def _role(found: ClusterStatus, name: str) -> str:
 def describe(page: Page, path: str, found: ClusterStatus) -> Iterator[Line]:
     """Yield the lines of a cluster: what is so, then a row for each member."""
     for text in _summary(path, found):
-        yield Line(page.brief(text, page.width))
+        yield from _wrapped(page, text)
     rows = [tuple(_cells(page, row)) for row in _members(found)]
     if rows:
-        table = Table(page, _COLUMNS, rows)
         yield Line("")
-        yield from table.head()
-        yield from (table.line(row) for row in rows)
+        yield from _table(page, rows)
+
+
+def _table(page: Page, rows: Sequence[tuple[str, ...]]) -> Iterator[Line]:
+    """Draw the table, and below it what it has no room for."""
+    table = Table(page, _COLUMNS, rows)
+    yield from table.head()
+    lines = [table.line(row) for row in rows]
+    yield from lines
+    for (name, *_, reason), line in zip(rows, lines, strict=True):
+        if not line.text.endswith(reason):
+            yield from _wrapped(page, f"{name}: {reason}")
+
+
+def _wrapped(page: Page, text: str) -> Iterator[Line]:
+    """Break a text into lines of the page: what is to be done about it is at its end, often."""
+    for line in textwrap.wrap(page.brief(text), page.width, subsequent_indent="  "):
+        yield Line(line)
 
 
 def _summary(path: str, found: ClusterStatus) -> Iterator[str]:
     if found.page is None:
-        yield f"{path}: nobody looks after it yet"
+        yield f"{path}: nobody looks after it yet, or it has another path or chroot"
     elif found.steady:
         yield f"{path}: {found.primary} is primary"
     else:
@@ -108,8 +131,8 @@ def _summary(path: str, found: ClusterStatus) -> Iterator[str]:
     yield f"coordinator: {found.coordinator or 'nobody'}; may write: {found.holder or 'nobody'}"
     if found.sync is not None:
         yield f"in step: {', '.join(found.sync.names) or 'nobody'}"
-    if found.paused:
-        yield f"{found.paused}"
+    if found.paused is not None:
+        yield str(found.paused)
 
 
 def _cells(page: Page, row: dict[str, Any]) -> Iterator[str]:
