@@ -162,7 +162,7 @@ def _switch_over(page: Page, view: View, policy: Policy, request: Request) -> De
         *(
             f"{each.name}: {each.reason}"
             for each in best.verdicts
-            if each.name == winner != page.primary and not each.eligible
+            if each.name == winner and view.beat(winner) in others and not each.eligible
         ),
     )
     if reasons:

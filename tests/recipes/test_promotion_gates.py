@@ -291,9 +291,14 @@ def test_a_switchover_that_cannot_go_well_is_not_begun(
     assert why in page.refused
 
 
-def test_of_the_primary_itself_nothing_else_is_said() -> None:
-    seen = view(PRIMARY, *OTHERS, request=Request(id="q", to="a"))
-    assert written(STEADY, seen).refused == "a is the primary"
+@pytest.mark.parametrize(
+    ("to", "beats", "why"),
+    [("a", (PRIMARY, *OTHERS), "a is the primary"), ("b", (PRIMARY, OTHERS[1]), "b is not there")],
+)
+def test_of_who_cannot_follow_at_all_nothing_else_is_said(
+    to: str, beats: tuple[Heartbeat, ...], why: str
+) -> None:
+    assert written(STEADY, view(*beats, request=Request(id="q", to=to))).refused == why
 
 
 def test_a_member_that_is_gone_for_good_is_forgotten_and_one_that_is_there_is_not() -> None:
