@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import signal
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from election.waiting import until
+from election.waiting import boottime, until
 from recipes.bouncer import Bouncer, Leader
 from recipes.front_stage import FrontStage, front_staged
 from recipes.front_writer import FrontWriter
@@ -29,15 +31,21 @@ def front(zookeeper: LocalEnsemble, path: str) -> Iterator[FrontStage]:
         yield stage
 
 
-@pytest.fixture
-def bouncer(front: FrontStage) -> Iterator[Bouncer]:
-    """One that is led to the primary."""
-    with Bouncer() as made, Leader(made, front.zookeeper.hosts, front.path) as leader:
+@contextmanager
+def led(front: FrontStage, *options: str) -> Iterator[Bouncer]:
+    """Lend one that is led to the primary."""
+    with Bouncer() as made, Leader(made, front.zookeeper.hosts, front.path, *options) as leader:
         until(made.file.exists, "the file is written")
         made.start()
         until(lambda: front.board.pools() == {"pool": Pool()}, "the pool is known")
         yield made
         print(leader.said)
+
+
+@pytest.fixture
+def bouncer(front: FrontStage) -> Iterator[Bouncer]:
+    with led(front) as made:
+        yield made
 
 
 @pytest.mark.timeout(600)
@@ -55,6 +63,26 @@ def test_planned_switches_through_pgbouncer_cost_no_client_an_error(
     assert writer.failed == []
     assert lost == []
     front.check_one_writable(writer, sampler)
+
+
+@pytest.mark.timeout(300)
+def test_an_open_transaction_ends_before_the_primary_is_closed(front: FrontStage) -> None:
+    """Its client goes on for two seconds after the pool is held, and commits."""
+    to = front.cluster.others(front.primary.name)[0]
+    with led(front, "--within", "9") as bouncer, bouncer.connect(autocommit=False) as client:
+        client.execute("insert into written (number) values (1)")
+        with ThreadPoolExecutor() as operator:
+            switch = operator.submit(front.promotion.switchover, to.name)
+            until(bouncer.paused, "the pool is held")
+            end = boottime() + 2
+            while boottime() < end:
+                client.execute("select count(*) from written")
+            client.execute("insert into written (number) values (2)")
+            client.commit()
+            assert switch.result(60) == to.name
+        client.execute("insert into written (number) values (3)")
+        client.commit()
+    assert to.written() == {1, 2, 3}
 
 
 @pytest.mark.timeout(300)
