@@ -141,7 +141,8 @@ def test_each_act_asked_for_again_changes_nothing(
     assert alpha.demote(planned=False, deadline=soon()) == handed
     assert beta.freeze(handed, soon()) == beta.freeze(handed, soon()) == handed
     assert beta.catch_up(soon()) == handed
-    assert beta.promote(soon()) == beta.promote(soon()) == handed
+    assert beta.promote(soon()) == beta.promote(soon()) == beta.verify(soon())
+    assert compare(handed, beta.verify(soon())) is Relation.BEHIND
     opened = crown(beta)
     with closing(cluster["beta"].connect(APPLICATION)) as client:
         assert beta.promote(soon()) == opened
@@ -220,7 +221,7 @@ def test_a_promoted_server_takes_the_claim_and_no_other_write_before_it_is_open(
     handed = hand_over(servers, "alpha", "beta")
     beta, node = servers["beta"], cluster["beta"]
     with closing(node.connect(APPLICATION)) as early:
-        beta.promote(soon())
+        promised = beta.promote(soon())
         assert refusal(lambda: write(node, 1)) == _READ_ONLY
         with (
             zkelect.connect(zookeeper.hosts) as session,
@@ -232,6 +233,7 @@ def test_a_promoted_server_takes_the_claim_and_no_other_write_before_it_is_open(
             token = node.ask("select token from zkelect.zkelect_fence where domain = 'acts'")
             assert token == str(leadership.token)
     claimed = position_of(beta)
+    assert claimed.history == promised.history, "the page has the branch, where it began"
     assert claimed.offset == handed.offset + 1, "the claim and the promotion are one transaction"
     assert claimed.history[-1].start == handed.offset
     beta.open(soon())
@@ -287,6 +289,42 @@ def test_an_account_that_is_let_in_nowhere_is_told_at_once(cluster: Cluster[Mari
         with pytest.raises(Unfit, match="Access denied"):
             server.check()
         assert server.observe().role is Role.UNKNOWN
+
+
+def test_a_claim_that_is_cut_off_leaves_nobody_read_only(
+    cluster: Cluster[MariaDBNode],
+    servers: Servers,
+    zookeeper: LocalEnsemble,
+    path: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The session of a replica's applier would be, too."""
+    hand_over(servers, "alpha", "beta")
+    beta, node = servers["beta"], cluster["beta"]
+    beta.promote(soon())
+    monkeypatch.setattr(stores.SqlFence, "claim", fail)
+    with (
+        zkelect.connect(zookeeper.hosts) as session,
+        zkelect.Election(session, path).campaign() as leadership,
+        pytest.raises(NotNow, match="cut off"),
+    ):
+        beta.claim(leadership)
+    assert node.ask("select @@global.tx_read_only") == 0
+    assert node.ask("select @@global.read_only") == 1
+
+
+def test_a_server_whose_agent_died_at_the_claim_follows(
+    cluster: Cluster[MariaDBNode], servers: Servers
+) -> None:
+    servers["beta"].freeze(None, soon())
+    cluster["beta"].ask("set global tx_read_only = on")
+    servers["beta"].follow(servers["alpha"].member, None, soon())
+    write(cluster["alpha"], 1)
+    until(lambda: cluster["beta"].written() == {1}, "it applies")
+
+
+def fail(*_: object, **__: object) -> None:
+    raise NotNow("cut off")
 
 
 # --- positions --------------------------------------------------------------------------------

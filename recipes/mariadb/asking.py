@@ -24,6 +24,7 @@ __all__ = ["Client", "NoAnswer", "account", "connect", "connect_to", "join_local
 _LONGEST: Final = 3.0
 # Access denied, or host not allowed (MariaDB, "MariaDB Error Code Reference").
 _REFUSED: Final = (1044, 1045, 1129, 1130, 1698)
+_WRITING: Final = "SET SESSION tx_read_only = OFF"  # whatever the server's sessions begin with
 _CR_CONN_HOST_ERROR: Final = 2003
 
 
@@ -88,6 +89,7 @@ def account(place: Place, seconds: float) -> dict[str, Any]:
         "read_timeout": seconds,
         "write_timeout": seconds,
         "defer_connect": True,
+        "init_command": _WRITING,
     }
 
 

@@ -12,32 +12,31 @@ import sqlalchemy
 
 from zkelect import stores
 from zkelect.recipes.mariadb import gate, history
-from zkelect.recipes.mariadb.asking import account, connect, join_local
+from zkelect.recipes.mariadb.asking import account, join_local
 
 if TYPE_CHECKING:
     from zkelect import Leadership
+    from zkelect.recipes.mariadb.history import Promotion
     from zkelect.recipes.mariadb.place import Place
 
 __all__ = ["claim"]
 
 _ANSWER: Final = 5.0
-_WRITING: Final = "SET SESSION tx_read_only = OFF"
 
 
-def claim(place: Place, domain: str, leadership: Leadership, deadline: float) -> None:
+def claim(
+    place: Place, domain: str, leadership: Leadership, promotion: Promotion, deadline: float
+) -> None:
     """Write the leadership's token into the fence; nothing was written on this branch before.
 
     A new branch has nobody's mark to go on with, hence ``initialize``; the engine has chosen the
     server, and compared positions before.
     """
-    with connect(place, deadline) as client:
-        history.make_table(client, place.database)
-    branch = history.name_of(leadership.token)
 
     def entering() -> _Entering:
-        connection = _Entering(**account(place, _ANSWER), init_command=_WRITING)
+        connection = _Entering(**account(place, _ANSWER))
         join_local(connection, place, _ANSWER)
-        connection.enter_with_commit(place.database, branch)
+        connection.enter_with_commit(place.database, promotion)
         return connection
 
     engine = sqlalchemy.create_engine(
@@ -51,10 +50,10 @@ def claim(place: Place, domain: str, leadership: Leadership, deadline: float) ->
 class _Entering(pymysql.Connection):
     """A connection whose transactions enter the promotion before they are committed."""
 
-    _promotion: tuple[str, str] | None = None
+    _promotion: tuple[str, Promotion] | None = None
 
-    def enter_with_commit(self, database: str, branch: str) -> None:
-        self._promotion = database, branch
+    def enter_with_commit(self, database: str, promotion: Promotion) -> None:
+        self._promotion = database, promotion
 
     def commit(self) -> None:
         if self._promotion is not None:

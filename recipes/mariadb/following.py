@@ -89,6 +89,7 @@ def _attach(client: Client, place: Place, address: str) -> None:
     """
     end = look(client, place.database).end
     host, port = split_address(address)
+    gate.end_claim(client)
     client.run("SET GLOBAL gtid_slave_pos = %s", "" if end is None else str(end))
     client.run(_FOLLOW, host, port, place.replication_user, place.replication_password)
     client.run("START SLAVE")

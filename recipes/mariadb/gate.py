@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import pymysql
 
+from zkelect.recipes.clock import now
 from zkelect.recipes.mariadb.asking import connect
 
 if TYPE_CHECKING:
@@ -25,16 +26,19 @@ if TYPE_CHECKING:
     from zkelect.recipes.mariadb.asking import Client
     from zkelect.recipes.mariadb.place import Place
 
-__all__ = ["ajar", "close", "close_at_once", "open_for_writes"]
+__all__ = ["ajar", "close", "close_at_once", "end_claim", "open_for_writes"]
 
 _CLOSE: Final = "SET GLOBAL read_only = ON"
 _OPEN: Final = "SET GLOBAL read_only = OFF"
+_READ: Final = "SET GLOBAL tx_read_only = ON"
+_WRITE: Final = "SET GLOBAL tx_read_only = OFF"
 _CLIENTS: Final = (
     "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID()"
     " AND user NOT IN ('system user', 'event_scheduler', %s, %s)"
 )
 _GONE: Final = 1094  # "Unknown thread id"
 _LOCKED: Final = 1205  # "Lock wait timeout exceeded"
+_LEAST: Final = 1.0
 _WAIT: Final = "SET SESSION lock_wait_timeout = 1"
 
 
@@ -46,12 +50,12 @@ def close(place: Place, deadline: float) -> None:
     with connect(place, deadline) as client:
         client.run(_WAIT)
         try:
-            client.run(_CLOSE)
+            _shut(client)
         except pymysql.OperationalError as error:
             if error.args[0] != _LOCKED:
                 raise
             _disconnect(client, place)
-            client.run(_CLOSE)
+            _shut(client)
         _disconnect(client, place)
 
 
@@ -62,7 +66,7 @@ def close_at_once(place: Place, deadline: float) -> None:
     """
     with connect(place, deadline) as client:
         _disconnect(client, place)
-        client.run(_CLOSE)
+        _shut(client)
         _disconnect(client, place)
 
 
@@ -70,7 +74,7 @@ def open_for_writes(place: Place, deadline: float) -> None:
     """Let everybody write; an open server is left alone."""
     with connect(place, deadline) as client:
         closed = client.row("SELECT @@global.read_only AS it")["it"]
-        client.run("SET GLOBAL tx_read_only = OFF")
+        end_claim(client)
         if closed:
             _disconnect(client, place)  # their sessions would stay read-only
             client.run(_OPEN)
@@ -82,15 +86,25 @@ def ajar(place: Place, deadline: float) -> Iterator[None]:
     with connect(place, deadline) as client:
         closed = client.row("SELECT @@global.read_only AS it")["it"]
         if closed:
-            client.run("SET GLOBAL tx_read_only = ON")
+            client.run(_READ)
             _disconnect(client, place)
             client.run(_OPEN)
     try:
         yield
     finally:
         if closed:
-            with connect(place, deadline) as client:
-                client.run(_CLOSE)
+            with connect(place, max(deadline, now() + _LEAST)) as client:
+                _shut(client)
+
+
+def end_claim(client: Client) -> None:
+    """Have sessions begin as usual, also those of replication, if a claim was cut off."""
+    client.run(_WRITE)
+
+
+def _shut(client: Client) -> None:
+    client.run(_CLOSE)
+    end_claim(client)
 
 
 def _disconnect(client: Client, place: Place) -> None:

@@ -7,11 +7,14 @@ which branch it is. The sequence numbers go on from one branch to the next.
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
+from sqlalchemy import MetaData
+from sqlalchemy.dialects import mysql
+from sqlalchemy.schema import CreateTable
 
+from zkelect import stores
 from zkelect.recipes.mariadb.gtid import last, parse_set
 from zkelect.recipes.position import Branch, Position
 
@@ -23,36 +26,32 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Promotion",
+    "begin",
     "end_of",
     "enter",
     "locate",
-    "make_table",
-    "name_of",
+    "make_tables",
     "read_promotions",
     "trespasser",
 ]
 
 _FIRST: Final = "first"
 _MAKE: Final = (
-    "CREATE TABLE IF NOT EXISTS `{database}`.zkelect_promotions ("
+    "CREATE TABLE `{database}`.zkelect_promotions ("
     " start BIGINT UNSIGNED NOT NULL PRIMARY KEY,"
     " server_id INT UNSIGNED NOT NULL,"
     " branch CHAR(16) CHARACTER SET ascii NOT NULL UNIQUE"
     ") ENGINE=InnoDB"
 )
 _EXISTS: Final = (
-    "SELECT 1 FROM information_schema.tables"
-    " WHERE table_schema = %s AND table_name = 'zkelect_promotions'"
+    "SELECT 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 )
+_TABLE: Final = "zkelect_promotions"
 _READ: Final = "SELECT start, server_id, branch FROM `{database}`.zkelect_promotions ORDER BY start"
 _ENTER: Final = (
     "INSERT INTO `{database}`.zkelect_promotions (start, server_id, branch)"
-    " SELECT %s, @@server_id, %s FROM DUAL WHERE NOT EXISTS"
+    " SELECT %s, %s, %s FROM DUAL WHERE NOT EXISTS"
     " (SELECT 1 FROM `{database}`.zkelect_promotions WHERE branch = %s)"
-)
-_WHERE: Final = (
-    "SELECT @@gtid_domain_id AS domain, @@global.gtid_binlog_pos AS written,"
-    " @@global.gtid_slave_pos AS applied"
 )
 
 
@@ -69,11 +68,6 @@ class Promotion:
     branch: str
 
 
-def name_of(token: object) -> str:
-    """Return the name of the branch that the holder of this token begins."""
-    return hashlib.sha256(str(token).encode()).hexdigest()[:16]
-
-
 def end_of(told: Mapping[str, Any]) -> Gtid | None:
     """Return the last transaction that a server has, its own or applied; None: it has none."""
     written, applied = parse_set(told["written"]), parse_set(told["applied"])
@@ -87,6 +81,11 @@ def locate(end: Gtid | None, promotions: Iterable[Promotion]) -> Position:
     return Position((Branch(_FIRST), *branches), sequence)
 
 
+def begin(promotion: Promotion, before: Position) -> Position:
+    """Return the position at which a branch begins of which nothing is written yet."""
+    return Position((*before.history, Branch(promotion.branch, promotion.start)), promotion.start)
+
+
 def trespasser(end: Gtid | None, promotions: Iterable[Promotion]) -> bool:
     """Tell whether somebody else than the primary of its time wrote the last transaction."""
     if end is None:
@@ -97,24 +96,28 @@ def trespasser(end: Gtid | None, promotions: Iterable[Promotion]) -> bool:
 
 def read_promotions(client: Client, database: str) -> tuple[Promotion, ...]:
     """Return those that the server's data have been through."""
-    if not client.row(_EXISTS, database):
+    if not client.row(_EXISTS, database, _TABLE):
         return ()
     rows = client.rows(_READ.format(database=database))
     return tuple(Promotion(*row.values()) for row in rows)
 
 
-def make_table(client: Client, database: str) -> None:
-    """Make the table if there is none: to ask for it is a transaction, be it there or not."""
-    if not client.row(_EXISTS, database):
+def make_tables(client: Client, database: str) -> None:
+    """Make the tables that a promotion is written to, if there are none yet.
+
+    A CREATE TABLE IF NOT EXISTS would be a transaction each time.
+    """
+    fences = stores.fence_table(MetaData(), schema=database)
+    if not client.row(_EXISTS, database, fences.name):
+        client.run(str(CreateTable(fences).compile(dialect=mysql.dialect())))
+    if not client.row(_EXISTS, database, _TABLE):
         client.run(_MAKE.format(database=database))
 
 
-def enter(cursor: Any, database: str, branch: str) -> None:
+def enter(cursor: Any, database: str, promotion: Promotion) -> None:
     """Enter a promotion in the transaction of this cursor; once for each branch."""
-    cursor.execute(_WHERE)
-    end = end_of(dict(zip(("domain", "written", "applied"), cursor.fetchone(), strict=True)))
-    start = 0 if end is None else end.sequence
-    cursor.execute(_ENTER.format(database=database), (start, branch, branch))
+    values = (promotion.start, promotion.server, promotion.branch, promotion.branch)
+    cursor.execute(_ENTER.format(database=database), values)
 
 
 def _before(sequence: int, promotions: Iterable[Promotion]) -> list[Promotion]:

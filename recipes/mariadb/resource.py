@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zkelect import Leadership
+    from zkelect.recipes.mariadb.history import Promotion
     from zkelect.recipes.mariadb.place import Place
     from zkelect.recipes.position import Position
 
@@ -64,6 +65,7 @@ class MariaDB:
         self._domain = domain
         self._fence = fence
         self._dead_man = DeadMan(_WATCHER, {})
+        self._promotion: Promotion | None = None
 
     @property
     def member(self) -> Member:
@@ -120,6 +122,7 @@ class MariaDB:
         Planned: statements that run may end. Else they are killed, and so is a server that does
         not obey within a moment.
         """
+        self._promotion = None
         if planned and process.answers(self._place, deadline):
             gate.close(self._place, deadline)
             return read_state(self._place, deadline).position
@@ -153,6 +156,7 @@ class MariaDB:
 
     def freeze(self, until: Position | None, deadline: float) -> Position:
         """Follow nobody any more, once ``until`` is there."""
+        self._promotion = None
         process.ensure_running(self._place, deadline)
         if until is not None:
             intake.wait_received(self._place, until, deadline)
@@ -165,18 +169,27 @@ class MariaDB:
     def promote(self, deadline: float) -> Position:
         """Become the primary, closed."""
         process.ensure_running(self._place, deadline)
-        return promoting.become_primary(self._place, deadline)
+        promotion = promoting.become_primary(self._place, self._promotion, deadline)
+        self._promotion = promotion
+        return promoting.locate_primary(self._place, promotion, deadline)
 
     def verify(self, deadline: float) -> Position:
-        """Return where the primary stands.
+        """Return where the primary stands, on the new branch.
 
-        :raises NotNow: it is told to follow another one.
+        :raises NotNow: it is told to follow another one, or was demoted.
         """
-        return promoting.locate_primary(self._place, deadline)
+        return promoting.locate_primary(self._place, self._promotion, deadline)
 
     def claim(self, leadership: Leadership) -> None:
-        """Write the token into the fence: the first write on the new branch, which it begins."""
-        claiming.claim(self._place, self._domain, leadership, now() + _CLAIM_TIMEOUT)
+        """Write the token into the fence: the first write on the new branch, which it begins.
+
+        :raises NotNow: it was demoted meanwhile.
+        """
+        promotion = self._promotion
+        if promotion is None:
+            raise NotNow("the server was demoted meanwhile")
+        deadline = now() + _CLAIM_TIMEOUT
+        claiming.claim(self._place, self._domain, leadership, promotion, deadline)
 
     def open(self, deadline: float) -> Position:
         """Let writers in.
@@ -191,6 +204,7 @@ class MariaDB:
 
     def follow(self, primary: Member, position: Position | None, deadline: float) -> None:
         """Follow the primary, if all that it has is a part of what the primary has."""
+        self._promotion = None
         process.ensure_running(self._place, deadline)
         following.join(self._place, primary.address, deadline)
 

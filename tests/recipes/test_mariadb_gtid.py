@@ -6,7 +6,7 @@ import pytest
 
 from zkelect import InvalidArgument
 from zkelect.recipes.mariadb.gtid import Gtid, last, parse_set
-from zkelect.recipes.mariadb.history import Promotion, end_of, locate, name_of, trespasser
+from zkelect.recipes.mariadb.history import Promotion, begin, end_of, locate, trespasser
 from zkelect.recipes.position import Branch, Relation, compare
 
 FIRST = Promotion(10, 1, "a" * 16)
@@ -83,6 +83,9 @@ def test_a_transaction_of_another_server_than_the_primary_is_told() -> None:
     assert not trespasser(gtid("0-2-25"), [FIRST, SECOND])
 
 
-def test_a_branch_has_a_name_of_its_own_for_each_token() -> None:
-    assert name_of("one") == name_of("one") != name_of("other")
-    assert len(name_of("one")) == 16
+def test_a_branch_of_which_nothing_is_written_yet_goes_before_the_end_of_the_old_one() -> None:
+    ended = locate(gtid("0-1-20"), [FIRST])
+    begun = begin(SECOND, ended)
+    assert compare(ended, begun) is Relation.BEHIND
+    assert compare(begun, locate(gtid("0-2-21"), [FIRST, SECOND])) is Relation.BEHIND
+    assert compare(locate(gtid("0-1-21"), [FIRST]), begun) is Relation.DIVERGED
