@@ -97,7 +97,7 @@ class MariaDBClient(Client):
 
     def _ask(self, query: str, *values: object) -> Any:
         with self._connection.cursor() as cursor:
-            cursor.execute(query, values)
+            cursor.execute(query, values or None)
             return cursor.fetchone()
 
 
@@ -224,7 +224,7 @@ class MariaDBNode(Node):
     def ask(self, query: str, *values: object) -> Any:
         """Run one statement; return the first column of its first row, if any."""
         with self.connect(read_timeout=30) as connection, connection.cursor() as cursor:
-            cursor.execute(query, values)
+            cursor.execute(query, values or None)
             row = cursor.fetchone()
         return None if row is None else row[0]
 

@@ -183,7 +183,8 @@ def staged(
         Cluster(kind, **(settings or {})) as cluster,
         Crew(cluster, zookeeper, path=path, **options) as crew,
     ):
-        crew.wait_following()
+        crew.wait_following()  # some kinds do before any agent is there
+        until(lambda: len(crew.board.beats()) == len(cluster.nodes), "all agents are there")
         with Sampler(cluster) as sampler, Writer(cluster, rate=rate) as writer:
             stage = Stage(cluster, crew, sampler, writer)
             writer.wait_for(20)
