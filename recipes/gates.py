@@ -60,7 +60,7 @@ def _has_all(position: Position | None, page: Page, view: View) -> bool:
 
 def before_fail_over(page: Page, view: View, policy: Policy) -> Reasons:
     """Return why no fail-over may begin."""
-    reasons = [f"paused: {view.paused}"] if view.paused else []
+    reasons = [view.paused] if view.paused else []
     if page.cooling:
         reasons.append(f"cool-down: the last change was less than {policy.cool_down:g} s ago")
     if view.beat(page.primary) is None:
@@ -74,7 +74,7 @@ def before_fail_over(page: Page, view: View, policy: Policy) -> Reasons:
 def before_switchover(page: Page, view: View, to: str) -> Reasons:
     """Return why the primary may not be exchanged for that member, in good order, now."""
     if view.paused:
-        return (f"paused: {view.paused}",)
+        return (view.paused,)
     primary, target = view.beat(page.primary), view.beat(to)
     if primary is None or primary.observed.role is not Role.PRIMARY:
         return (f"{page.primary} is not there as the primary: only a fail-over can help",)
@@ -106,7 +106,7 @@ def demoted(page: Page, view: View, policy: Policy) -> Reasons:
 
 def before_promotion(page: Page, view: View) -> Reasons:
     """Return why the winner may not be promoted this very moment, whatever was found before."""
-    reasons = [f"paused: {view.paused}"] if view.paused else []
+    reasons = [view.paused] if view.paused else []
     if view.holder not in (None, page.winner):
         reasons.append(f"{view.holder} has the right to be writable still")
     reasons += (

@@ -74,7 +74,7 @@ def _begin(view: View) -> Decision:
         return Wait((f"to begin with, one server must be the primary; these are: {names}",))
     first = primaries[0]
     if view.paused:
-        return Wait((f"paused: {view.paused}",))
+        return Wait((view.paused,))
     page = Page(
         phase=Phase.PROMOTE,
         token=view.token,
@@ -208,7 +208,7 @@ def _freeze(page: Page, view: View, policy: Policy) -> Decision:
     if open_ and view.elapsed < policy.phase_timeout:
         return Wait((f"not frozen yet: {', '.join(open_)}",))
     if view.paused:
-        return Wait((f"paused: {view.paused}",))
+        return Wait((view.paused,))
     frozen = tuple(beat for beat in others if beat.name not in open_)
     choice = choose(view.beats, page, policy, view.sync)
     reasons = too_few(page, frozen, policy)

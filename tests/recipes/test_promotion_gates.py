@@ -78,7 +78,7 @@ def test_a_primary_that_is_well_is_left_alone() -> None:
     ("page", "seen", "why"),
     [
         (STEADY, view(*OTHERS, failing=0.1), "borne for 2 s"),
-        (STEADY, view(*OTHERS, paused="by ada"), "paused: by ada"),
+        (STEADY, view(*OTHERS, paused="paused by ada"), "paused by ada"),
         (attrs.evolve(STEADY, cooling=True), view(*OTHERS), "cool-down"),
         (STEADY, view(*OTHERS, holder="a"), "a has the right to be writable still"),
         (STEADY, view(beat("b")), "1 others are there, and 2 must be; not there: c"),
@@ -202,7 +202,7 @@ READY = (beat("b", done=done(position=HERE)), beat("c"))
 @pytest.mark.parametrize(
     ("seen", "why"),
     [
-        (view(*READY, paused="by ada"), "paused: by ada"),
+        (view(*READY, paused="paused by ada"), "paused by ada"),
         (view(*READY, holder="a"), "a has the right to be writable still"),
         (view(*READY, beat("a", Role.PRIMARY)), "a takes writes still"),
     ],
@@ -257,7 +257,7 @@ def test_a_cluster_that_runs_is_taken_over_with_its_primary() -> None:
         (view(*OTHERS), "one server must be the primary; these are: none"),
         (view(PRIMARY, beat("b", Role.PRIMARY)), "these are: a, b"),
         (view(PRIMARY, beat("b", system="z")), "more than one cluster on this path: systems s, z"),
-        (view(PRIMARY, paused="by ada"), "paused: by ada"),
+        (view(PRIMARY, paused="paused by ada"), "paused by ada"),
     ],
 )
 def test_what_is_not_clear_to_begin_with_is_not_begun(seen: View, why: str) -> None:
@@ -278,7 +278,7 @@ def test_a_switchover_is_refused_in_words_and_may_be_asked_for_again() -> None:
     ("to", "changes", "why"),
     [
         ("a", {}, "a is the primary"),
-        ("b", {"paused": "by ada"}, "paused: by ada"),
+        ("b", {"paused": "paused by ada"}, "paused by ada"),
         ("c", {"beats": (PRIMARY, beat("b"), beat("c", healthy=False))}, "c: it is not healthy"),
     ],
 )

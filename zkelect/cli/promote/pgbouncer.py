@@ -11,6 +11,7 @@ import click
 from zkelect.cli.connection import reaching
 from zkelect.cli.durations import timed
 from zkelect.cli.failures import tell
+from zkelect.cli.promote.membership import cluster
 from zkelect.cli.promote.stopping import until_a_signal
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ __all__ = ["pgbouncer"]
 
 
 @click.command()
-@click.argument("path")
+@cluster
 @click.option("--name", metavar="NAME", help="Unique among the pools of PATH.  [default: host]")
 @click.option(
     "--admin",
