@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from recipes.mariadb_node import MariaDBNode
 from recipes.postgres_node import PostgresNode
 from recipes.redis_node import RedisNode
 
@@ -12,4 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS"]
 
-KINDS: Final[dict[str, type[Node]]] = {"postgres": PostgresNode, "redis": RedisNode}
+KINDS: Final[dict[str, type[Node]]] = {
+    "postgres": PostgresNode,
+    "redis": RedisNode,
+    "mariadb": MariaDBNode,
+}
