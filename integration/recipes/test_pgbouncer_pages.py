@@ -198,7 +198,9 @@ def test_a_pgbouncer_that_is_restarted_in_between_is_held_again(
         assert waiting.result(30) == "b"
 
 
-def test_a_pgbouncer_that_is_down_is_waited_for_by_nobody(scene: Scene, bouncer: Bouncer) -> None:
+def test_a_pgbouncer_that_is_down_is_not_waited_for_for_ever(
+    scene: Scene, bouncer: Bouncer
+) -> None:
     """And when it is started it leads to the new primary."""
     with scene.led(bouncer):
         bouncer.process.kill()

@@ -125,17 +125,22 @@ class PgBouncer:
                 self._console.pause(self._databases[name])
         found = self._ours()
         idle = all(each.paused and each.connections == 0 for each in found.values())
-        if idle or now() >= self._holding[1]:
+        if idle or self._overdue:
             self._ready = aim.serial
 
     def _miss(self, aim: Aim, error: NotNow) -> None:
-        """Have nobody wait for a pool that cannot be held; it may be away, and come back."""
+        """Try again; it may be away, and then nobody waits for it longer than ``within``."""
         told = f"pgbouncer's console gives no answer, or refuses: {error}"
         if refused(error) and not self._fit:
             raise Unfit(f"{told}; its user must be in admin_users") from error
         self._tell(told)
-        if aim.held:
+        if aim.held and self._overdue:
             self._ready = aim.serial
+
+    @property
+    def _overdue(self) -> bool:
+        """Whether clients had the time they are given to end what they had begun."""
+        return self._holding is not None and now() >= self._holding[1]
 
     # --- when there is a primary ------------------------------------------------------------------
 
