@@ -16,7 +16,7 @@ from recipes.mariadb_node import APPLICATION, MariaDBNode
 import zkelect
 from zkelect import stores
 from zkelect.recipes.clock import now
-from zkelect.recipes.mariadb import MariaDB
+from zkelect.recipes.mariadb import MariaDB, gate
 from zkelect.recipes.mariadb.following import Unable
 from zkelect.recipes.mariadb.intake import Unsound
 from zkelect.recipes.member import Answer, Role
@@ -311,6 +311,19 @@ def test_a_claim_that_is_cut_off_leaves_nobody_read_only(
         beta.claim(leadership)
     assert node.ask("select @@global.tx_read_only") == 0
     assert node.ask("select @@global.read_only") == 1
+
+
+def test_a_claim_whose_lease_is_over_opens_nothing(
+    cluster: Cluster[MariaDBNode], servers: Servers
+) -> None:
+    """Sessions have been disconnected by then, which takes its time."""
+    hand_over(servers, "alpha", "beta")
+    with (
+        pytest.raises(NotNow, match="cut off"),
+        gate.ajar(cluster["beta"].placed(), fail, soon()),
+    ):
+        pytest.fail("it was opened")
+    assert cluster["beta"].ask("select @@global.tx_read_only + 2 * @@global.read_only") == 2
 
 
 def test_a_server_whose_agent_died_at_the_claim_follows(

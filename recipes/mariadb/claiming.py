@@ -43,7 +43,7 @@ def claim(
         "mysql+pymysql://", creator=entering, poolclass=sqlalchemy.NullPool
     )
     fence = stores.SqlFence(engine, domain=domain, schema=place.database)
-    with gate.ajar(place, deadline):
+    with gate.ajar(place, leadership.check, deadline):
         fence.claim(leadership, initialize=True)
 
 

@@ -21,7 +21,7 @@ from zkelect.recipes.clock import now
 from zkelect.recipes.mariadb.asking import connect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from zkelect.recipes.mariadb.asking import Client
     from zkelect.recipes.mariadb.place import Place
@@ -81,20 +81,29 @@ def open_for_writes(place: Place, deadline: float) -> None:
 
 
 @contextmanager
-def ajar(place: Place, deadline: float) -> Iterator[None]:
-    """Let write, in the block, only who asks for it: sessions begin with ``tx_read_only``."""
+def ajar(place: Place, check: Callable[[], object], deadline: float) -> Iterator[None]:
+    """Let write, in the block, only who asks for it: sessions begin with ``tx_read_only``.
+
+    :param check: raises when nobody may write here; called right before.
+    """
     with connect(place, deadline) as client:
         closed = client.row("SELECT @@global.read_only AS it")["it"]
-        if closed:
-            client.run(_READ)
-            _disconnect(client, place)
-            client.run(_OPEN)
     try:
+        if closed:
+            _set_ajar(place, check, deadline)
         yield
     finally:
         if closed:
             with connect(place, max(deadline, now() + _LEAST)) as client:
                 _shut(client)
+
+
+def _set_ajar(place: Place, check: Callable[[], object], deadline: float) -> None:
+    with connect(place, deadline) as client:
+        client.run(_READ)
+        _disconnect(client, place)
+        check()
+        client.run(_OPEN)
 
 
 def end_claim(client: Client) -> None:

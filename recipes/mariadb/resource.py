@@ -188,7 +188,7 @@ class MariaDB:
         promotion = self._promotion
         if promotion is None:
             raise NotNow("the server was demoted meanwhile")
-        deadline = now() + _CLAIM_TIMEOUT
+        deadline = min(now() + _CLAIM_TIMEOUT, leadership.deadline)
         claiming.claim(self._place, self._domain, leadership, promotion, deadline)
 
     def open(self, deadline: float) -> Position:
