@@ -58,7 +58,9 @@ def test_a_pause_holds_until_it_is_resumed(stage: Callable[..., Stage[Any]]) -> 
     dead = here.primary
     here.crew.kill_host(dead)
     until(lambda: here.crew.logged("paused by 'ada'"), "the coordinator says that it is paused")
-    assert "the network is being worked on" in here.crew.promotion.status().paused
+    paused = here.crew.promotion.status().paused
+    assert paused is not None
+    assert paused.why == "the network is being worked on"
     page = here.crew.page
     assert page is not None
     assert page.primary == dead
