@@ -70,7 +70,10 @@ create table test.written (number bigint primary key) engine=InnoDB;
 """
 # The shell ends at once, as systemctl does; the server is nobody's child.
 _START: Final = '"$0" --defaults-file="$1" >>"$2" 2>&1 </dev/null &'
-_PROBE: Final = "select unix_timestamp(sysdate(6)), @@global.read_only = 0"
+# While a claim is made, read_only is off, and no session of an application may write.
+_PROBE: Final = (
+    "select unix_timestamp(sysdate(6)), @@global.read_only = 0 and @@global.tx_read_only = 0"
+)
 _WRITE: Final = "insert into test.written (number) values (%s) returning unix_timestamp(sysdate(6))"
 _FOLLOWERS: Final = (
     "select count(*) from information_schema.processlist where command = 'Binlog Dump'"
