@@ -37,6 +37,7 @@ __all__ = ["Agent"]
 _log: Final = logging.getLogger("zkelect.recipes")
 _SHARE: Final = 3
 """For pools is waited this part of the time that a step may take."""
+_BRIEF: Final = 0.05
 _WITNESSED: Final = (Phase.STEADY, Phase.DEMOTE)
 
 
@@ -81,6 +82,8 @@ class Agent:
         self._coordinator = Coordinator(board, name, policy, interval=min(interval, 0.2))
         self._done: Done | None = None
         self._rebuild = ""
+        self._hurries = False
+        self._testimony: tuple[str | None, Answer] = (None, Answer.UNKNOWN)
         self._trouble = ""
         self._rules = policy.told()
         self._page: Page | None = None
@@ -105,8 +108,8 @@ class Agent:
                 coordinating.start()
                 with self._board.pages() as pages:
                     while not stop.is_set():
-                        self._turn(pages, registration)
-                        self._rest(pages)
+                        acted = self._turn(pages, registration)
+                        self._rest(pages, brief=acted)
         finally:
             done.set()
             self._retire()
@@ -146,23 +149,37 @@ class Agent:
 
     # --- one turn ------------------------------------------------------------------------------
 
-    def _turn(self, pages: zkelect.Following, registration: zkelect.Registration) -> None:
-        """Look at page and server, do one duty, then tell: whoever waits waits for the duty."""
+    def _turn(self, pages: zkelect.Following, registration: zkelect.Registration) -> bool:
+        """Look at page and server, do one duty, then tell: whoever waits waits for the duty.
+
+        :returns: whether a duty was done just now: how the server is then is told in the next
+            turn, which is soon, or after the next duty: until that is done nobody can write.
+        """
         try:
-            self._read(pages)
-            observed = self._observed()
-            if self._act(observed):
-                observed = self._observed()
-            registration.update(encode(self._beat(observed)))
+            new = self._read(pages)
+            observed = self._recent() if new else self._observed()
+            acted = self._act(observed)
+            self._hurries = acted and (new or not self._hurries)
+            registration.update(encode(self._beat(observed, ask=not self._hurries)))
         except zkelect.Unreachable as error:
             _log.info("%s: the agent of %s tries again: %s", self._board.path, self._name, error)
+            return False
+        return self._hurries
 
-    def _read(self, pages: zkelect.Following) -> None:
+    def _read(self, pages: zkelect.Following) -> bool:
+        """Read the page; return whether it asks for something new."""
         znode = pages.znode
-        page = self._board.page_of(znode)
-        if page is not None and (self._page is None or page.serial != self._page.serial):
+        page, before = self._board.page_of(znode), self._page
+        new = page is not None and (before is None or page.serial != before.serial)
+        if new:
             self._rebuild = ""  # another page, another try
         self._page, self._version = page, -1 if znode is None else znode.version
+        return new
+
+    def _recent(self) -> Observed:
+        """Return how the server was when it was looked at last, if that was just now."""
+        seen, at = self._seen
+        return seen if now() - at < self._interval else self._observed()
 
     def _observed(self) -> Observed:
         """Look at the server; one that cannot even be looked at is no candidate."""
@@ -175,8 +192,14 @@ class Agent:
         self._seen = seen, now()
         return seen
 
-    def _beat(self, observed: Observed) -> Heartbeat:
-        witnessed, sees = self._witness()
+    def _beat(self, observed: Observed, *, ask: bool = False) -> Heartbeat:
+        """Return what to tell.
+
+        :param ask: ask the primary's server, too; else tell what it said last.
+        """
+        if ask:
+            self._testimony = self._witness()
+        witnessed, sees = self._testimony
         return Heartbeat(
             member=self._resource.member,
             observed=observed,
@@ -194,7 +217,7 @@ class Agent:
         primary = None if page is None else page.member(page.primary)
         if page is None or primary is None or primary.name == self._name:
             return None, Answer.UNKNOWN
-        if page.phase not in _WITNESSED:
+        if page.phase not in _WITNESSED or page.planned:
             return None, Answer.UNKNOWN
         try:
             return primary.name, self._resource.reach(primary)
@@ -203,7 +226,7 @@ class Agent:
             return primary.name, Answer.UNKNOWN
 
     def _act(self, observed: Observed) -> bool:
-        """Do what the page asks, unless that is done; return whether there was anything."""
+        """Do what the page asks, unless that is done; return whether it is now."""
         page = self._page
         act = duty_of(page, self._name, observed, token=self._office.token)
         if page is None:
@@ -215,8 +238,9 @@ class Agent:
             return False
         if self._is_done(act, page, observed):
             return False
-        self._done = self._perform(act, page)
-        return True
+        before, self._done = self._done, self._perform(act, page)
+        done = self._done
+        return done is not before and done is not None and done.outcome is Outcome.DONE
 
     def _serve(self, page: Page, observed: Observed) -> str:
         """As the primary, keep who is in step; of one that is down nobody can be told to be.
@@ -291,10 +315,11 @@ class Agent:
             return True  # also when it failed: the coordinator chooses again
         return done.outcome is Outcome.DONE and done.answer is not Answer.UNKNOWN
 
-    def _rest(self, pages: zkelect.Following) -> None:
+    def _rest(self, pages: zkelect.Following, *, brief: bool) -> None:
         """Until the page changes, or it is time to look again; soon when we wait to be elected."""
+        brief = brief or (self._office.busy and not self._office.token)
         try:
-            pages.wait(0.05 if self._office.busy and not self._office.token else self._interval)
+            pages.wait(min(_BRIEF, self._interval) if brief else self._interval)
         except zkelect.Unreachable as error:
             _log.info("%s: the page cannot be read: %s", self._board.path, error)
 

@@ -17,6 +17,7 @@ __all__ = ["Office"]
 
 _log: Final = logging.getLogger("zkelect.recipes")
 _RETRY: Final = 0.2
+_MOMENT: Final = 0.2
 _PATIENCE: Final = 1.0
 """Seconds to stand before looking whether we still should."""
 
@@ -46,6 +47,7 @@ class Office:
         self._acting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._leave = threading.Event()
+        self._elected = threading.Event()
         self._leadership: zkelect.Leadership | None = None
         self._open_under: zkelect.Leadership | None = None
 
@@ -101,13 +103,14 @@ class Office:
         return thread is not None and thread.is_alive()
 
     def stand(self) -> None:
-        """Stand for it, without waiting; harmless when we do."""
+        """Stand for it, and wait a moment: often nobody else does. Harmless when we do."""
         with self._lock:
-            if self.busy:
-                return
-            self._leave.clear()
-            self._thread = threading.Thread(target=self._run, name=f"zkelect {self._path}")
-            self._thread.start()
+            if not self.busy:
+                self._leave.clear()
+                self._elected.clear()
+                self._thread = threading.Thread(target=self._run, name=f"zkelect {self._path}")
+                self._thread.start()
+        self._elected.wait(_MOMENT)
 
     def leave(self) -> None:
         """End it: demote what takes writes still, then resign; waits until that is done."""
@@ -136,16 +139,21 @@ class Office:
         _log.info("%s: %s has the right to be writable", self._path, self._name)
         self._arm(leadership)
         self._leadership = leadership
+        self._elected.set()
         try:
             while leadership.remaining() > self._margin and not self._leave.wait(self._pause):
                 self._arm(leadership)
         finally:
             self.closing()
             self._tell_end(leadership)
-            self._demote(leadership)
-            with self._acting:  # what was under way may have undone it
+            if not self._acting.acquire(blocking=False):
+                self._demote(leadership)
+                self._acting.acquire()  # what was under way may have undone it
+            try:
                 self._leadership = None
                 self._demote(leadership)
+            finally:
+                self._acting.release()
 
     @property
     def _pause(self) -> float:

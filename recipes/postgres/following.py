@@ -14,7 +14,7 @@ from zkelect.recipes.postgres.agreement import same_bytes
 from zkelect.recipes.postgres.asking import ask, locate
 from zkelect.recipes.postgres.gate import CLOSED
 from zkelect.recipes.postgres.intake import apply_received
-from zkelect.recipes.postgres.lifecycle import bar, find_postmaster, kill, start
+from zkelect.recipes.postgres.lifecycle import bar, find_postmaster, kill, start, start_alone
 from zkelect.recipes.postgres.naming import slot_of
 from zkelect.recipes.postgres.rewinding import Rewinding, refuse_half_rewound
 from zkelect.recipes.postgres.settings import apply, write_settings
@@ -112,7 +112,7 @@ class Following:
             # A copy is whole only with the WAL that its source wrote while it was made.
             if (place.data_directory / "backup_label").exists():
                 write_settings(place, settings)
-            start(place, deadline)
+            start_alone(place, deadline)
 
     def _judge(self, source: str, deadline: float) -> Verdict:
         ours = self._locate(deadline)

@@ -18,14 +18,24 @@ from zkelect.recipes.deadlines import left, wait_until
 from zkelect.recipes.postgres.controldata import ControlData
 from zkelect.recipes.postgres.gate import CLOSED
 from zkelect.recipes.postgres.processes import find_roots, kill_tree, works_in
-from zkelect.recipes.postgres.programs import run
+from zkelect.recipes.postgres.programs import ProgramFailed, run
 from zkelect.recipes.postgres.settings import write_file, write_settings
 
 if TYPE_CHECKING:
     from zkelect.recipes.postgres.place import Place
 
-__all__ = ["bar", "control", "find_postmaster", "kill", "mark_as_standby", "start", "stop"]
+__all__ = [
+    "bar",
+    "control",
+    "find_postmaster",
+    "kill",
+    "mark_as_standby",
+    "start",
+    "start_alone",
+    "stop",
+]
 
+_APART: Final = ("-c", "restore_command=", "-c", "recovery_target_timeline=current")
 _ALONE: Final = {"primary_conninfo": "", "primary_slot_name": "", **CLOSED}
 
 
@@ -52,9 +62,26 @@ def mark_as_standby(place: Place) -> None:
         write_file(place, place.signal, "")
 
 
-def start(place: Place, deadline: float) -> None:
+def start_alone(place: Place, deadline: float) -> None:
+    """Start the server as a standby that is to tell what it has.
+
+    With WAL of its own that its successor does not have, it does not start when it finds the
+    successor's history in the archive ("requested timeline is not a child of this server's
+    history"), and could not even be rewound. So then it is started for once without the archive,
+    on its own timeline.
+
+    :raises NotNow: it cannot be by the deadline, and is still at it.
+    """
+    try:
+        start(place, deadline)
+    except ProgramFailed:
+        start(place, deadline, *_APART)
+
+
+def start(place: Place, deadline: float, *options: str) -> None:
     """Start the server as a standby, and wait until it can be asked.
 
+    :param options: for this time, besides those of the place.
     :raises NotNow: it cannot be by the deadline, and is still at it.
     """
     if find_postmaster(place) is not None:
@@ -62,8 +89,9 @@ def start(place: Place, deadline: float) -> None:
     mark_as_standby(place)
     wait_until(lambda: not _is_left_behind(place), deadline, "the server's last process is reaped")
     seconds = max(int(left(deadline)), 1)
-    options = ("-o", shlex.join(place.options)) if place.options else ()
-    run(place, "pg_ctl", "start", "-w", "-t", str(seconds), "-l", str(place.log_file), *options,
+    options = (*place.options, *options)
+    given = ("-o", shlex.join(options)) if options else ()
+    run(place, "pg_ctl", "start", "-w", "-t", str(seconds), "-l", str(place.log_file), *given,
         deadline=deadline + 1)  # fmt: skip
 
 
@@ -85,7 +113,7 @@ def kill(place: Place) -> None:
 
     It recovers at its next start, as after a power cut.
     """
-    kill_tree(place.data_directory.resolve())
+    kill_tree(place.data_directory.resolve(), _read_pid(place))
 
 
 def control(place: Place, deadline: float) -> ControlData:

@@ -41,13 +41,18 @@ def find_roots(home: Path) -> list[int]:
     return sorted(pid for pid in ours if _parent(pid) not in ours)
 
 
-def kill_tree(home: Path) -> None:
+def kill_tree(home: Path, first: int | None) -> None:
     """Kill every process of the server; return when they have ended.
+
+    :param first: whom to look at before all processes are looked through, which takes a moment.
 
     Again until none is found: the kernel's list of children may lack some when one of them
     ends meanwhile (proc(5), ``/proc/pid/task/tid/children``), and those live on as roots.
     """
     killed: set[int] = set()
+    if first is not None and works_in(first, home):
+        _kill(first)
+        killed.add(first)
     while roots := set(find_roots(home)) - killed:
         for pid in roots:
             _kill(pid)

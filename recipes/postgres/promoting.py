@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from zkelect.recipes.deadlines import left
+from zkelect.recipes.deadlines import wait_until
 from zkelect.recipes.postgres.asking import ask, connect, locate
 from zkelect.recipes.postgres.gate import CLOSED, open_for_writes
 from zkelect.recipes.postgres.lifecycle import mark_as_standby
 from zkelect.recipes.postgres.settings import apply
 from zkelect.recipes.postgres.state import read_state
 from zkelect.recipes.postgres.timelines import timeline_of
-from zkelect.recipes.resource import NotNow
 
 if TYPE_CHECKING:
     from zkelect.recipes.position import Position
@@ -41,10 +40,8 @@ def become_primary(place: Place, deadline: float) -> Position:
     """
     if not is_primary(place, deadline):
         apply(place, _BEFORE, deadline)
-        seconds = max(int(left(deadline)), 1)
-        (promoted,) = ask(place.local, f"select pg_promote(true, {seconds})", deadline)
-        if not promoted:
-            raise NotNow("the server has not come out of recovery in time")
+        ask(place.local, "select pg_promote(false)", deadline)  # to wait there takes steps of 0.1 s
+        wait_until(lambda: is_primary(place, deadline), deadline, "it has come out of recovery")
     mark_as_standby(place)  # promotion has taken the mark away
     return locate(place.local, deadline)
 

@@ -26,6 +26,7 @@ from zkelect.recipes.postgres.lifecycle import (
     kill,
     mark_as_standby,
     start,
+    start_alone,
     stop,
 )
 from zkelect.recipes.postgres.naming import check_name
@@ -256,7 +257,7 @@ class Postgres:
         while True:
             try:
                 bar(self._place)
-                start(self._place, deadline)
+                start_alone(self._place, deadline)
                 return intake.apply_received(self._place, deadline)
             except (ProgramFailed, OSError) as error:
                 if now() >= patience:

@@ -12,6 +12,7 @@ import subprocess
 from typing import TYPE_CHECKING, Final
 
 from zkelect.recipes.deadlines import left
+from zkelect.recipes.postgres.asking import ask
 from zkelect.recipes.postgres.lifecycle import control, mark_as_standby, stop
 from zkelect.recipes.postgres.programs import identity, run
 from zkelect.recipes.postgres.promoting import checkpoint
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Rewinding", "refuse_half_rewound"]
 
+_ARCHIVE: Final = """
+select (select setting from pg_file_settings where name = 'restore_command'
+        order by seqno desc limit 1),
+       current_setting('config_file')
+"""
 _CONFIGURATION: Final = ("postgresql.conf", "postgresql.auto.conf", "pg_hba.conf", "pg_ident.conf")
 
 
@@ -58,9 +64,13 @@ class Rewinding:
                 "it has WAL that the primary does not have, and pg_rewind needs data checksums or"
                 " wal_log_hints=on, which must have been on before; copy it anew: pg_basebackup"
             )
+        arguments = (
+            f"--source-server={source}",
+            "--no-ensure-shutdown",
+            *_archive(place, deadline),
+        )
         stop(place, deadline)
         checkpoint(source, deadline)
-        arguments = (f"--source-server={source}", "--no-ensure-shutdown")
         run(place, "pg_rewind", *arguments, "--dry-run", deadline=deadline)
         self._kept = _configuration(place)
         self._running = self._launch(*arguments)
@@ -109,6 +119,15 @@ def refuse_half_rewound(place: Place) -> None:
         f"a pg_rewind was interrupted or failed: {' '.join(printed.split()) or 'it said nothing'};"
         f" copy it anew with pg_basebackup, then delete {place.rewinding}"
     )
+
+
+def _archive(place: Place, deadline: float) -> tuple[str, ...]:
+    """Return the options that let pg_rewind fetch WAL that is not there any more.
+
+    It reads back to where the histories part, and finds the command in the server's files.
+    """
+    command, config = ask(place.local, _ARCHIVE, deadline)
+    return ("--restore-target-wal", f"--config-file={config}") if command else ()
 
 
 def _configuration(place: Place) -> dict[str, str]:

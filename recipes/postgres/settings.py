@@ -16,17 +16,17 @@ from zkelect.recipes.postgres.asking import ask, connect
 from zkelect.recipes.resource import Unfit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from zkelect.recipes.postgres.place import Place
 
-__all__ = ["apply", "edited", "quoted", "read_setting", "write_file", "write_settings"]
+__all__ = ["apply", "edited", "quoted", "read_settings", "write_file", "write_settings"]
 
 _LINE: Final = re.compile(r"\s*(\w+)\s*=")
 _LOADED: Final = "select extract(epoch from pg_conf_load_time())::float8"
 
-_EFFECTIVE: Final = "select reset_val from pg_settings where name = %s"
+_EFFECTIVE: Final = "select name, reset_val from pg_settings where name = any(%s)"
 
 
 def edited(text: str, settings: Mapping[str, str]) -> str:
@@ -81,19 +81,19 @@ def apply(place: Place, settings: Mapping[str, str], deadline: float) -> None:
     before, _ = ask(place.local, f"{_LOADED}, pg_reload_conf()", deadline)
     # The postmaster reads the file first, and a session inherits the time from it.
     wait_until(lambda: ask(place.local, _LOADED, deadline)[0] > before, deadline, "settings read")
+    found = read_settings(place, settings, deadline)
     for name, value in settings.items():
-        if (found := read_setting(place, name, deadline)) != value:
+        if found[name] != value:
             raise Unfit(
-                f"{name} is {found!r} although {place.settings} says {value!r}: take it off the"
-                " command line of the server, and off ALTER ROLE and ALTER DATABASE"
+                f"{name} is {found[name]!r} although {place.settings} says {value!r}: take it off"
+                " the command line of the server, and off ALTER ROLE and ALTER DATABASE"
             )
 
 
-def read_setting(place: Place, name: str, deadline: float) -> str:
-    """Return what a setting is for everybody: not by this session's own options."""
+def read_settings(place: Place, names: Iterable[str], deadline: float) -> dict[str, str]:
+    """Return what settings are for everybody: not by this session's own options."""
     with connect(place.local, deadline) as connection:
-        row = connection.execute(_EFFECTIVE, (name,)).fetchone()
-    return str(row[0]) if row else ""
+        return dict(connection.execute(_EFFECTIVE, (list(names),)).fetchall())
 
 
 def _name(line: str) -> str:

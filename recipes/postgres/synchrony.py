@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from zkelect.recipes.deadlines import wait_until
 from zkelect.recipes.postgres.asking import ask, connect
-from zkelect.recipes.postgres.settings import apply, read_setting
+from zkelect.recipes.postgres.settings import apply, read_settings
 from zkelect.recipes.resource import NotNow
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def wait_for_all(place: Place, names: Collection[str], deadline: float) -> None:
 
     :raises NotNow: that takes longer; nothing is known then.
     """
-    waited = read_setting(place, _SETTING, deadline) != ""
+    waited = read_settings(place, [_SETTING], deadline)[_SETTING] != ""
     apply(place, {_SETTING: standby_names(names)}, deadline)
     if names and not waited:
         with connect(place.local, deadline) as connection:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from zkelect.recipes.redis.place import Place
 
-__all__ = ["check", "starts_as_replica"]
+__all__ = ["check", "check_encryption", "starts_as_replica"]
 
 _MAJOR: Final = "7"
 _LINE: Final = "replicaof 127.0.0.1 0"
@@ -36,7 +36,9 @@ def check(place: Place, deadline: float) -> None:
         ensure_running(place, deadline)
         with connect(place.url, deadline) as client:
             _check_server(client)
-            _check_settings({str(key): str(value) for key, value in client.config_get("*").items()})
+            settings = {str(key): str(value) for key, value in client.config_get("*").items()}
+            _check_settings(settings)
+            check_encryption(place.url, settings)
     except NotNow as error:
         raise Unfit(_told(error)) from error
 
@@ -59,7 +61,10 @@ def starts_as_replica(config: Path) -> bool:
 
 def _told(error: NotNow) -> str:
     if isinstance(error, NoAnswer) and isinstance(error.error, ResponseError):
-        return f"the server refuses: {error}; give this user the right to every command: +@all ~*"
+        return (
+            f"the server refuses: {error}; give this user the right to every command, +@all ~*,"
+            " and take away rename-command"
+        )
     return f"the server is not there: {error}"
 
 
@@ -103,6 +108,20 @@ def _check_settings(settings: Mapping[str, str]) -> None:
         raise Unfit(
             f"maxmemory-policy {settings['maxmemory-policy']} may evict the fence's mark: set a"
             " policy volatile-… or noeviction"
+        )
+
+
+def check_encryption(url: str, settings: Mapping[str, str]) -> None:
+    """Look whether the server follows others at the addresses by which agents reach them.
+
+    :raises Unfit: it asks for encryption where there is none, or the other way round.
+    """
+    scheme = url.partition(":")[0]
+    found, wanted = settings.get("tls-replication", "no"), "yes" if scheme == "rediss" else "no"
+    if found != wanted:
+        raise Unfit(
+            f"tls-replication is {found!r}: set it to {wanted!r}, or it cannot follow the others,"
+            f" who are reached by {scheme}://"
         )
 
 

@@ -75,6 +75,7 @@ def split_address(address: str) -> tuple[str, int]:
     :raises InvalidArgument: it is something else.
     """
     host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
-        raise InvalidArgument("address", address, "host:port")
+    bare = ":" in host and not (host.startswith("[") and host.endswith("]"))
+    if not host or bare or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        raise InvalidArgument("address", address, "host:port, of IPv6 [::1]:6379")
     return host.strip("[]"), int(port)

@@ -10,7 +10,7 @@ from redis.exceptions import (
     AuthenticationError,
     AuthorizationError,
     MaxConnectionsError,
-    NoPermissionError,
+    ResponseError,
 )
 
 from zkelect.recipes.clock import now
@@ -36,7 +36,7 @@ __all__ = ["RedisServer"]
 _CHECK_TIMEOUT: Final = 60.0
 _LOOK_TIMEOUT: Final = 2.0
 _WATCHER: Final = "zkelect.recipes.redis.watcher"
-_REFUSED: Final = (AuthenticationError, AuthorizationError, NoPermissionError)
+_REFUSED: Final = (AuthenticationError, AuthorizationError, ResponseError)
 
 
 class RedisServer:
@@ -268,7 +268,10 @@ def _role_of(state: State) -> Role:
 
 
 def _answer_of(error: NoAnswer) -> Answer:
-    """Tell what a refusal means: nothing there takes writes, unless it only lets us not in."""
-    if isinstance(error.error, _REFUSED):
-        return Answer.UNKNOWN
-    return Answer.YES if isinstance(error.error, MaxConnectionsError) else Answer.NO
+    """Tell what a refusal means: somebody is there, and nothing says that it takes no writes.
+
+    Such as one that is busy with a script, or renamed its commands.
+    """
+    if isinstance(error.error, MaxConnectionsError):
+        return Answer.YES
+    return Answer.UNKNOWN if isinstance(error.error, _REFUSED) else Answer.NO
