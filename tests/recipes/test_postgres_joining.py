@@ -111,7 +111,10 @@ class Stage:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, place: Place) -> None:
         self.done: list[str] = []
         self.joining = Following(place, "a")
-        for name in ("find_postmaster", "bar", "start", "kill", "write_settings", "apply", "ask"):
+        for name in (
+            *("find_postmaster", "bar", "start", "start_alone", "kill"),
+            *("write_settings", "apply", "ask"),
+        ):
             monkeypatch.setattr(following, name, self._noted(name))
         self.say(monkeypatch, "read_state", STANDBY)
         self.say(monkeypatch, "apply_received", OURS)
@@ -161,7 +164,7 @@ def test_h82_before_it_is_compared_it_follows_nobody(
     stage.say(monkeypatch, "same_bytes", False)
     with pytest.raises(NeedsRebuild):
         stage.follow()
-    assert [act for act in stage.done if act != "find_postmaster"] == ["bar", "start"]
+    assert [act for act in stage.done if act != "find_postmaster"] == ["bar", "start_alone"]
 
 
 def test_h82_one_that_was_half_rewound_is_not_touched(stage: Stage, place: Place) -> None:
