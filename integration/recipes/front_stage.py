@@ -6,13 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import ExitStack, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import psycopg
-from election.waiting import until
+from election.waiting import boottime, until
 from recipes.cluster import Cluster
 from recipes.postgres_node import PostgresNode
 from recipes.sampler import Sampler, terms
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FrontStage", "ServingAgent", "front_staged"]
 
+_JOINING: Final = 120.0
+"""Seconds: an outer bound, for pg_rewind under writers."""
 _OPTIONS: Final = ("--session-timeout", "2", "--patience", "0.5", "--cool-down", "0.1", "-v")
 
 
@@ -147,7 +150,10 @@ class FrontStage:
                 return self.primary.count_followers() == wanted
             return False
 
-        until(follow, "all follow the primary")
+        deadline = boottime() + _JOINING
+        while not follow():
+            assert boottime() < deadline, "it never came about that all follow the primary"
+            time.sleep(0.05)
 
     # --- doing ------------------------------------------------------------------------------------
 
