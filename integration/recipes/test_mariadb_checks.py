@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,9 +30,8 @@ def server_of(node: MariaDBNode, **options: Any) -> MariaDB:
 
 
 def refusal(server: MariaDB) -> str:
-    with pytest.raises(Unfit) as caught:
+    with closing(server), pytest.raises(Unfit) as caught:
         server.check()
-    server.close()
     return str(caught.value)
 
 
