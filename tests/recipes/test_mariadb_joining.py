@@ -72,12 +72,9 @@ def join(monkeypatch: pytest.MonkeyPatch, ours: State) -> list[str]:
 def test_h82_one_whose_transactions_the_primary_has_follows_from_the_last_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert join(monkeypatch, OURS) == [
-        "STOP SLAVE",
-        "SET GLOBAL gtid_slave_pos 0-1-20",
-        "CHANGE MASTER TO there",
-        "START SLAVE",
-    ]
+    first, *_, where, whom, last = join(monkeypatch, OURS)
+    assert (first, last) == ("STOP SLAVE", "START SLAVE")
+    assert (where, whom) == ("SET GLOBAL gtid_slave_pos 0-1-20", "CHANGE MASTER TO there")
 
 
 @pytest.mark.parametrize(
