@@ -8,6 +8,8 @@ import attrs
 import pytest
 from recipes.memory_cluster import Cluster, MemoryResource
 
+from zkelect.cli.drawing import Page as Sheet
+from zkelect.cli.promote.status import describe
 from zkelect.recipes.admission import admit
 from zkelect.recipes.choice import Policy, SyncSet, discords
 from zkelect.recipes.member import Heartbeat, Member, Observed, Role
@@ -146,9 +148,11 @@ def test_a_status_says_what_an_agent_cannot_do() -> None:
     stuck = beat("b", trouble="does not follow yet: no route to host")
     found = ClusterStatus(
         page=PAGE, beats=(beat("a"), stuck), verdicts=(), coordinator="a", holder="a", sync=None,
-        paused="",
+        paused=None,
     )  # fmt: skip
     assert found.troubles == ("b does not follow yet: no route to host",)
+    shown = [line.text for line in describe(Sheet(width=80, longest=1000), "/cluster", found)]
+    assert "b does not follow yet: no route to host" in shown
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,7 @@ def _fields(path: str, found: ClusterStatus) -> dict[str, Any]:
         "holder": found.holder,
         "in_step": None if found.sync is None else list(found.sync.names),
         "paused": pause_fields(found.paused),
+        "troubles": list(found.troubles),
         "members": list(_members(found)),
     }
 
@@ -133,6 +134,7 @@ def _summary(path: str, found: ClusterStatus) -> Iterator[str]:
         yield f"in step: {', '.join(found.sync.names) or 'nobody'}"
     if found.paused is not None:
         yield str(found.paused)
+    yield from found.troubles
 
 
 def _cells(page: Page, row: dict[str, Any]) -> Iterator[str]:
