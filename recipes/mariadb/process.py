@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import select
 import signal
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from zkelect.recipes.deadlines import left, wait_until
+from zkelect.recipes.deadlines import wait_until
 from zkelect.recipes.mariadb.asking import NoAnswer, connect
-from zkelect.recipes.resource import NotNow
+from zkelect.recipes.starting import start
 
 if TYPE_CHECKING:
     from zkelect.recipes.mariadb.place import Place
@@ -65,7 +64,7 @@ def ensure_running(place: Place, deadline: float) -> None:
     if answers(place, deadline):
         return
     if find_server(place.data_directory) is None:
-        _start(place, deadline)
+        start(place.start, deadline)
     wait_until(lambda: answers(place, deadline), deadline, "the server answers")
 
 
@@ -88,18 +87,3 @@ def _end(pid: int, data_directory: Path) -> None:
             select.select([handle], [], [])
     finally:
         os.close(handle)
-
-
-def _start(place: Place, deadline: float) -> None:
-    if not place.start:
-        raise NotNow("the server does not run, and no command is given to start it")
-    try:
-        subprocess.run(
-            place.start,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            timeout=left(deadline),
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        raise NotNow(f"the server cannot be started: {error}") from error

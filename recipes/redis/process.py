@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import select
 import signal
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zkelect.recipes.deadlines import left, wait_until
+from zkelect.recipes.deadlines import wait_until
 from zkelect.recipes.redis.asking import NoAnswer
 from zkelect.recipes.redis.state import State, read_state
-from zkelect.recipes.resource import NotNow
+from zkelect.recipes.starting import start
 
 if TYPE_CHECKING:
     from zkelect.recipes.redis.place import Place
@@ -35,24 +34,9 @@ def ensure_running(place: Place, deadline: float) -> State:
     :raises NotNow: it does not answer by the deadline.
     """
     if not answers(place, deadline):
-        _start(place, deadline)
+        start(place.start, deadline)
         wait_until(lambda: answers(place, deadline), deadline, "the server answers")
     return read_state(place.url, deadline)
-
-
-def _start(place: Place, deadline: float) -> None:
-    if not place.start:
-        raise NotNow("the server does not answer, and no command is given to start it")
-    try:
-        subprocess.run(
-            place.start,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            timeout=left(deadline),
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        raise NotNow(f"the server cannot be started: {error}") from error
 
 
 def identify(pid: int) -> str:

@@ -33,7 +33,7 @@ _OPTIONS: Final = (
         "--lag-limit",
         type=click.IntRange(min=0),
         metavar="OFFSETS",
-        help="Promote nobody who lacks more than that (PostgreSQL: bytes of WAL).",
+        help="Promote nobody who lacks more than that. (MariaDB: transactions; else bytes.)",
     ),
     click.option(
         "--min-candidates",
