@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from recipes.node import Node
     from recipes.stage import Stage
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1800)
 
 
 @pytest.mark.parametrize("safely", [False, True], ids=["asynchronous", "safest"])

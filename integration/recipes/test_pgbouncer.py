@@ -48,7 +48,7 @@ def bouncer(front: FrontStage) -> Iterator[Bouncer]:
         yield made
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_planned_switches_through_pgbouncer_cost_no_client_an_error(
     front: FrontStage, bouncer: Bouncer, times: Callable[..., int]
 ) -> None:

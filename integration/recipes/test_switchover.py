@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from recipes.stage import Stage
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_h84_planned_switches_lose_no_confirmed_write(
     stage: Callable[..., Stage[Any]], times: Callable[..., int]
 ) -> None:
