@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Background"]
 
-_WITHIN: Final = 30.0
+_WITHIN: Final = 60.0
 """Seconds: an outer bound."""
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import psycopg
+from recipes.reaper import reaping
 from servers.packages import program
 from servers.process import ServerProcess, home
 
@@ -51,6 +52,7 @@ class Bouncer:
     def __enter__(self) -> Self:
         with ExitStack() as opened:
             self.folder = opened.enter_context(home("pgbouncer", _ACCOUNT))
+            opened.enter_context(reaping(self.folder))
             self._port = Port()
             opened.callback(self._port.release)
             self.file = self.folder / "zkelect.ini"

@@ -7,14 +7,12 @@ import threading
 import time
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final
 
 import attrs
 import psycopg
+from recipes.background import Background
 from recipes.writer import Confirmed
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 __all__ = ["Failed", "FrontWriter"]
 
@@ -38,44 +36,20 @@ class Failed:
     text: str
 
 
-class FrontWriter:
+class FrontWriter(Background):
     """Some clients, each with a connection of its own, that write until the block ends.
 
     :param connect: as clients do. :param rate: rows a second of all of them together.
     """
 
     def __init__(self, connect: Callable[[], psycopg.Connection[Any]], *, rate: float) -> None:
+        super().__init__(*[self._work] * _CLIENTS)
         self._connect = connect
         self._pace = _CLIENTS / rate
         self._numbers = itertools.count(1)
-        self._done = threading.Event()
         self._grew = threading.Condition()
-        self._threads = [
-            threading.Thread(target=self._work, name=f"client {number}", daemon=True)
-            for number in range(_CLIENTS)
-        ]
         self.confirmed: list[Confirmed] = []
         self.failed: list[Failed] = []
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """Write nothing more; harmless the second time."""
-        self._done.set()
-        for thread in self._threads:
-            thread.join(60)
-            assert not thread.is_alive(), f"{thread.name} hangs"
 
     def wait_for(self, rows: int, *, port: int) -> None:
         """Wait until so many more rows are confirmed by the server at this port."""
@@ -95,10 +69,10 @@ class FrontWriter:
     def _work(self) -> None:
         connection: psycopg.Connection[Any] | None = None
         due = time.monotonic()
-        while not self._done.is_set():
+        while not self.done.is_set():
             connection = self._write(next(self._numbers), connection)
             due = max(due + self._pace, time.monotonic() - 1)
-            self._done.wait(max(due - time.monotonic(), 0))
+            self.done.wait(max(due - time.monotonic(), 0))
         if connection is not None:
             connection.close()
 
@@ -111,7 +85,7 @@ class FrontWriter:
             row = connection.execute(_INSERT, (number,)).fetchone()
         except psycopg.Error as error:
             self.failed.append(Failed(number, time.time(), " ".join(str(error).split())))
-            self._done.wait(_RETRY)
+            self.done.wait(_RETRY)
             if connection is not None:
                 connection.close()
             return None

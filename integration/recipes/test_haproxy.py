@@ -19,6 +19,7 @@ from election.waiting import until
 from recipes.bouncer import PAGE, block, replaced
 from recipes.front_stage import FrontStage, front_staged
 from recipes.front_writer import FrontWriter
+from recipes.reaper import reaping
 from recipes.sampler import Sampler
 from servers.packages import program
 
@@ -89,6 +90,7 @@ def front(zookeeper: LocalEnsemble, path: str) -> Iterator[FrontStage]:
 @pytest.fixture
 def proxy(front: FrontStage, tmp_path: Path) -> Iterator[HaProxy]:
     with ExitStack() as stack:
+        stack.enter_context(reaping(tmp_path))
         made = HaProxy(tmp_path, front, stack)
         until(lambda: made.who(made.writes) == {front.primary.port}, "writes go to the primary")
         yield made
