@@ -176,3 +176,18 @@ def test_a_command_that_ends_well_has_fenced() -> None:
 )
 def test_whatever_else_happens_nobody_knows(command: tuple[str, ...], seconds: float) -> None:
     assert fence_by(command)(MEMBER, now() + seconds) is Answer.UNKNOWN
+
+
+@pytest.mark.parametrize("kind", ["postgres", "redis", "mariadb", "hooks"])
+def test_only_who_can_wait_for_others_is_offered_that(kind: str) -> None:
+    said = CliRunner().invoke(promote, [kind, "--help"]).output
+    assert ("--synchronous" in said) == (kind == "postgres")
+
+
+@pytest.mark.parametrize("name", sorted(promote.commands))
+def test_the_list_of_the_commands_tells_each_whole(name: str) -> None:
+    """Click cuts a docstring's first line off with dots."""
+    listed = CliRunner().invoke(promote, ["--help"], terminal_width=80).output.splitlines()
+    (line,) = (each for each in listed if each.split()[:1] == [name])
+    assert line.endswith(".")
+    assert not line.endswith("..")

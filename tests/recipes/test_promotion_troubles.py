@@ -111,6 +111,13 @@ def test_h84_a_primary_of_which_it_is_not_known_for_whom_it_waits_is_told_anew()
     assert primary.recorded == primary.server.waits_for == {"b"}
 
 
+def test_who_cannot_wait_for_others_is_refused_a_synchronous_policy() -> None:
+    board: Any = Board()
+    server: Any = object()
+    with pytest.raises(Unfit, match="no synchronous mode"):
+        Synchrony(board, server, Policy(synchronous=True))
+
+
 def test_h84_only_who_may_win_some_day_is_waited_for() -> None:
     """Not a backup that receives all of it, not a member that is never promoted, not ourselves."""
     primary = Primary()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["pause", "resume", "switchover"]
 
 
-@click.command()
+@click.command(short_help="Have another server be the primary, in good order.")
 @cluster
 @click.option("--to", metavar="NAME", help="The member.  [default: the most caught up]")
 @timed("--within", 60, "Time to wait for it; if nobody has taken it up, it is withdrawn then.")
@@ -67,7 +67,7 @@ def switchover(
     write_outcome(output, sentence, {"path": path, "primary": new, "former": old})
 
 
-@click.command()
+@click.command(short_help="Let nobody become primary until 'resume'.")
 @cluster
 @accounted
 @consenting
@@ -88,7 +88,7 @@ def pause(
     write_outcome(output, f"{path} is paused; {primary} is primary and stays", fields)
 
 
-@click.command()
+@click.command(short_help="Let servers be promoted again.")
 @cluster
 @accounted
 @consenting

@@ -14,7 +14,7 @@ from zkelect.recipes.hooks import HookedServer, Hooks, Verb
 __all__ = ["hooks"]
 
 
-@click.command()
+@click.command(short_help="Look after a server of any kind, by executables of your own.")
 @joining("TEXT", "Where the others reach this server, as their hooks understand it.")
 @click.option(
     "--hooks",

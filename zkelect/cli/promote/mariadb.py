@@ -18,7 +18,7 @@ __all__ = ["mariadb"]
 _FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
-@click.command()
+@click.command(short_help="Look after one MariaDB 10.11 server.")
 @joining("HOST:PORT", "Where the others reach this server.")
 @click.option(
     "--socket",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["pgbouncer"]
 
 
-@click.command()
+@click.command(short_help="Lead one pgbouncer to the primary.")
 @cluster
 @click.option("--name", metavar="NAME", help="Unique among the pools of PATH.  [default: host]")
 @click.option(

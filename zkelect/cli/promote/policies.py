@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 import click
@@ -11,11 +11,11 @@ import click
 from zkelect.cli.durations import timed
 from zkelect.recipes.choice import Policy
 
-__all__ = ["deciding"]
+__all__ = ["deciding", "synchronizing"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _USUAL: Final = Policy()
-_OPTIONS: Final = (
+_SYNCHRONOUS: Final = (
     click.option(
         "--synchronous",
         is_flag=True,
@@ -29,6 +29,8 @@ _OPTIONS: Final = (
         metavar="N",
         help="With --synchronous: for how many others the primary waits.",
     ),
+)
+_OPTIONS: Final = (
     click.option(
         "--lag-limit",
         type=click.IntRange(min=0),
@@ -70,13 +72,25 @@ _NAMES: Final = (
 
 
 def deciding(function: _Function) -> _Function:
-    """Give a command these options, together as its argument ``policy``."""
+    """Give a command these options, together as its argument ``policy``.
+
+    With those of :func:`synchronizing`, where a command has them.
+    """
 
     @functools.wraps(function)
     def decide(*args: Any, **kwargs: Any) -> Any:
-        policy = Policy(**{name: kwargs.pop(name) for name in _NAMES})
+        policy = Policy(**{name: kwargs.pop(name) for name in _NAMES if name in kwargs})
         return function(*args, policy=policy, **kwargs)
 
-    for option in reversed(_OPTIONS):
-        decide = option(decide)
-    return decide  # type: ignore[return-value]  # the options fill in what the function lacks
+    return _offer(_OPTIONS, decide)
+
+
+def synchronizing(function: _Function) -> _Function:
+    """Give a command the options of servers whose primary can wait for others."""
+    return _offer(_SYNCHRONOUS, function)
+
+
+def _offer(options: Sequence[Callable[[Any], Any]], function: Any) -> Any:
+    for option in reversed(options):
+        function = option(function)
+    return function

@@ -9,12 +9,13 @@ import click
 from zkelect.cli.promote.agent import Attendance, attending
 from zkelect.cli.promote.fencing import fenced
 from zkelect.cli.promote.membership import joining
+from zkelect.cli.promote.policies import synchronizing
 from zkelect.cli.words import words
 
 __all__ = ["postgres"]
 
 
-@click.command()
+@click.command(short_help="Look after one PostgreSQL 15 server.")
 @joining("CONNINFO", "Where the others reach this server: 'host=10.0.0.1 port=5432'.")
 @click.option(
     "--data",
@@ -48,6 +49,7 @@ __all__ = ["postgres"]
 @click.option("--log", type=click.Path(path_type=Path), help="What pg_ctl writes to.")
 @click.option("--slots", is_flag=True, help="Hold the WAL for followers by replication slots.")
 @fenced
+@synchronizing
 @attending
 def postgres(
     attendance: Attendance,

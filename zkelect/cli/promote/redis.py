@@ -15,7 +15,7 @@ from zkelect.cli.words import words
 __all__ = ["redis"]
 
 
-@click.command()
+@click.command(short_help="Look after one Redis 7 server.")
 @joining("HOST:PORT", "Where the others reach this server.")
 @click.option(
     "--url",

@@ -36,7 +36,7 @@ _COLUMNS: Final = (
 )
 
 
-@click.command()
+@click.command(short_help="Show the members: role, position, lag, why not eligible.")
 @cluster
 @formatted
 @deciding
