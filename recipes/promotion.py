@@ -214,7 +214,18 @@ def _freeze(page: Page, view: View, policy: Policy) -> Decision:
     reasons = too_few(page, frozen, policy)
     if choice.winner is None or reasons:
         return Wait((*reasons, *choice.reasons))
-    return Write(_next(page, view, Phase.CATCH_UP, winner=choice.winner))
+    why = "; ".join((page.why, *_passed_by(page, choice)))
+    return Write(_next(page, view, Phase.CATCH_UP, winner=choice.winner, why=why))
+
+
+def _passed_by(page: Page, choice: Choice) -> tuple[str, ...]:
+    """Return why those that are there may not win: whoever wonders at the winner wants to know."""
+    gone = page.primary
+    return tuple(
+        f"not {each.name}: {each.reason}"
+        for each in choice.verdicts
+        if each.reason and each.name != gone
+    )
 
 
 def _freeze_in_order(page: Page, view: View, policy: Policy) -> Decision:

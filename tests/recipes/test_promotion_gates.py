@@ -193,6 +193,16 @@ def test_h81_another_coordinator_tries_to_fence_it_anew() -> None:
     assert (page.phase, page.coordinator, page.serial) == (Phase.DEMOTE, "c", 6)
 
 
+def test_h85_why_others_did_not_win_is_told_with_the_winner() -> None:
+    page = attrs.evolve(STEADY, phase=Phase.FREEZE, why="the agent of a is not there")
+    frozen = beat("b", done=done(position=HERE))
+    ill = beat("c", done=done(position=HERE), healthy=False, detail="its disk is full")
+    chosen = written(page, view(frozen, ill))
+    assert chosen.winner == "b"
+    told = "the agent of a is not there; not c: it is not healthy: its disk is full"
+    assert chosen.why == told
+
+
 # --- between catching up and the promotion -----------------------------------------------------
 
 CAUGHT_UP = attrs.evolve(STEADY, phase=Phase.CATCH_UP, winner="b")
