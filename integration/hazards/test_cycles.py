@@ -85,7 +85,8 @@ def cycle_waiting(session: zkelect.Session, path: str) -> None:
     """Stand behind somebody, and give up."""
     election = zkelect.Election(session, path)
     election.start()
-    while election.phase is not zkelect.Phase.WAITING:
+    while (phase := election.phase) is not zkelect.Phase.WAITING:
+        assert phase is not zkelect.Phase.LEADING, "nobody leads before it: the holder was lost"
         threading.Event().wait(0.001)
     assert election.stop(timeout=30.0)
 

@@ -77,6 +77,14 @@ class Stage(Generic[NodeT]):
         self.crew.agents[name].freeze()
         self.cluster[name].cut_off()
 
+    def await_ahead(self, name: str, *, of: str) -> None:
+        """Wait until one standby has rows that another one has not.
+
+        Redis sends nothing to one that is online before that has told its offset, once a second.
+        """
+        one, other = self.cluster[name], self.cluster[of]
+        until(lambda: one.written() > other.written(), f"{name} is ahead of {of}")
+
     def await_joined(self) -> None:
         """Wait until all follow the primary; those that are refused are rebuilt before, by hand."""
         until(self.is_joined, "all follow, or are refused")

@@ -32,6 +32,7 @@ def test_h81_the_most_advanced_is_promoted_each_time_the_primary_is_killed(
         laggard, other = choose_laggard(here, in_step)
         here.hold_back(laggard)
         here.writer.wait_for(100)
+        here.await_ahead(other, of=laggard)
         dead = here.primary
         here.crew.kill_host(dead)
         here.crew.agents[laggard].resume()

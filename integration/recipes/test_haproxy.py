@@ -139,6 +139,7 @@ def test_h81_while_one_agent_says_primary_no_other_does(front: FrontStage) -> No
     with Asked(front) as asked:
         to = front.cluster.others(front.primary.name)[0].name
         front.promotion.switchover(to)
+        until(lambda: asked.heard(to), f"{to} says that it is")
         frozen = front.agents[to]
         frozen.signal(signal.SIGSTOP)
         frozen.node.signal(signal.SIGSTOP)
@@ -179,6 +180,10 @@ class Asked:
             before = time.monotonic()
             if agent.ask("/primary", timeout=30) == 200:
                 self._yes.append((before, time.monotonic(), agent.node.name))
+
+    def heard(self, name: str) -> bool:
+        """Tell whether this one has ever said yes."""
+        return any(who == name for _, _, who in self._yes)
 
     def terms(self) -> list[tuple[str, float, float]]:
         """Fold the answers into terms; those of two agents never overlap.
