@@ -54,7 +54,7 @@ def write_past_what_is_kept(node: PostgresNode) -> None:
     raise AssertionError(f"{name} is still there")
 
 
-def test_h83_a_rewinding_fetches_wal_from_the_archive(cluster: Cluster[PostgresNode]) -> None:
+def test_h82_a_rewinding_fetches_wal_from_the_archive(cluster: Cluster[PostgresNode]) -> None:
     with resources(cluster) as servers:
         follow(servers["beta"], servers["alpha"])
         cluster["beta"].cut_off()
