@@ -55,7 +55,7 @@ def test_the_server_alone_dies_and_nothing_is_lost(
 ) -> None:
     """Its agent starts it as a standby: it has the most, also with asynchronous replication."""
     here = postgres_stage()
-    for _ in range(times(2, 5)):
+    for _ in range(times(1, 5)):
         here.cluster[here.primary].kill()
         here.await_reign()
         here.crew.wait_following()

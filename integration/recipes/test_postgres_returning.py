@@ -22,7 +22,7 @@ def test_h82_an_old_primary_with_extra_wal_is_rewound(
 ) -> None:
     """T5. It confirmed rows that no standby had; they are gone, on all servers alike."""
     here = postgres_stage()
-    for _ in range(times(2, 5)):
+    for _ in range(times(1, 5)):
         old = here.primary
         for node in here.cluster.others(old):
             here.hold_back(node.name)

@@ -21,7 +21,7 @@ def test_h83_a_server_that_is_restarted_empty_never_leads(
 ) -> None:
     """Its agent lives all the time, and starts it again; it keeps nothing on the disk."""
     here = redis_stage()
-    for _ in range(times(2, 5)):
+    for _ in range(times(1, 5)):
         old = here.primary
         before = len(here.writer.confirmed)
         here.cluster[old].forget()
