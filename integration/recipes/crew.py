@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from election.waiting import until
+from election.waiting import LONG, until
 
 import zkelect
 from zkelect.recipes.board import Board
@@ -165,12 +165,12 @@ class Crew:
             found[:] = [name] if name not in (None, without) else []
             return bool(found)
 
-        until(steady, f"a primary other than {without}")
+        until(steady, f"a primary other than {without}", within=LONG)
         return found[0]
 
     def wait_following(self) -> None:
         """Wait until all servers follow the primary, whoever that is by then."""
-        until(self._all_follow, "all follow the primary")
+        until(self._all_follow, "all follow the primary", within=LONG)
 
     def count_following(self) -> int:
         """Return how many servers follow the primary; none while there is no primary."""

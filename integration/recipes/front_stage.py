@@ -6,14 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import ExitStack, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import psycopg
-from election.waiting import boottime, until
+from election.waiting import LONG, until
 from recipes.cluster import Cluster
 from recipes.postgres_node import PostgresNode
 from recipes.sampler import Sampler, terms
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FrontStage", "ServingAgent", "front_staged"]
 
-_JOINING: Final = 120.0
-"""Seconds: an outer bound, for pg_rewind under writers."""
 _OPTIONS: Final = ("--session-timeout", "2", "--patience", "0.5", "--cool-down", "0.1", "-v")
 
 
@@ -138,7 +135,7 @@ class FrontStage:
                 found.append(str(page.primary))
             return bool(found)
 
-        until(steady, f"a primary other than {without!r}")
+        until(steady, f"a primary other than {without!r}", within=LONG)
         return found[0]
 
     def wait_following(self, *, without: int = 0) -> None:
@@ -150,10 +147,7 @@ class FrontStage:
                 return self.primary.count_followers() == wanted
             return False
 
-        deadline = boottime() + _JOINING
-        while not follow():
-            assert boottime() < deadline, "it never came about that all follow the primary"
-            time.sleep(0.05)
+        until(follow, "all follow the primary", within=LONG)
 
     # --- doing ------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
 
-from election.waiting import until
+from election.waiting import LONG, until
 from recipes.cluster import Cluster, NodeT
 from recipes.crew import Crew
 from recipes.sampler import Sampler, terms
@@ -55,7 +55,7 @@ class Stage(Generic[NodeT]):
     def await_reign(self) -> str:
         """Wait for a new reign, of the same server or another, that takes writes."""
         before = self._reign
-        until(lambda: self._reign != before and self.crew.primary(), "a new reign")
+        until(lambda: self._reign != before and self.crew.primary(), "a new reign", within=LONG)
         if (primary := self.crew.wait_steady()) != self.primary:
             self.primaries.append(primary)
         self.writer.wait_for(20, port=self.cluster[primary].port)
@@ -83,11 +83,11 @@ class Stage(Generic[NodeT]):
         Redis sends nothing to one that is online before that has told its offset, once a second.
         """
         one, other = self.cluster[name], self.cluster[of]
-        until(lambda: one.written() > other.written(), f"{name} is ahead of {of}")
+        until(lambda: one.written() > other.written(), f"{name} is ahead of {of}", within=LONG)
 
     def await_joined(self) -> None:
         """Wait until all follow the primary; those that are refused are rebuilt before, by hand."""
-        until(self.is_joined, "all follow, or are refused")
+        until(self.is_joined, "all follow, or are refused", within=LONG)
         for name in self.refused():
             assert not self.cluster.kind.heals, f"{name} is refused"
             self.crew.agents[name].end()
@@ -121,7 +121,7 @@ class Stage(Generic[NodeT]):
                 found.update(sync.names)
             return bool(found)
 
-        until(recorded, f"{self.primary} has recorded a sync set")
+        until(recorded, f"{self.primary} has recorded a sync set", within=LONG)
         return found
 
     @property
@@ -159,7 +159,7 @@ class Stage(Generic[NodeT]):
         wanted = self.cluster[self.primary].written()
         nodes = self.cluster.others(self.primary)
         for node in (each for each in nodes if each.name not in without):
-            until(partial(_has, node, wanted), f"{node.name} has the same")
+            until(partial(_has, node, wanted), f"{node.name} has the same", within=LONG)
 
 
 def _takes_writes(node: Node) -> bool:
@@ -192,9 +192,17 @@ def staged(
         Crew(cluster, zookeeper, path=path, **options) as crew,
     ):
         crew.wait_following()  # some kinds do before any agent is there
-        until(lambda: len(crew.board.beats()) == len(cluster.nodes), "all agents are there")
+        until(
+            lambda: len(crew.board.beats()) == len(cluster.nodes),
+            "all agents are there",
+            within=LONG,
+        )
         with Sampler(cluster) as sampler, Writer(cluster, rate=rate) as writer:
             stage = Stage(cluster, crew, sampler, writer)
             writer.wait_for(20)
-            until(lambda: any(each.writable for each in sampler.samples), "a sample of it")
+            until(
+                lambda: any(each.writable for each in sampler.samples),
+                "a sample of it",
+                within=LONG,
+            )
             yield stage

@@ -51,7 +51,7 @@ class Writer(Background):
         self._client: Client | None = None
         self.confirmed: list[Confirmed] = []
 
-    def wait_for(self, rows: int, *, port: int | None = None, timeout: float = 60.0) -> None:
+    def wait_for(self, rows: int, *, port: int | None = None, timeout: float = 120.0) -> None:
         """Wait until so many more rows are confirmed, by this server if one is named."""
         begun = len(self.confirmed)
 
