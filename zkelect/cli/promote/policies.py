@@ -82,12 +82,14 @@ def deciding(function: _Function) -> _Function:
         policy = Policy(**{name: kwargs.pop(name) for name in _NAMES if name in kwargs})
         return function(*args, policy=policy, **kwargs)
 
-    return _offer(_OPTIONS, decide)
+    decided: _Function = _offer(_OPTIONS, decide)
+    return decided
 
 
 def synchronizing(function: _Function) -> _Function:
     """Give a command the options of servers whose primary can wait for others."""
-    return _offer(_SYNCHRONOUS, function)
+    offered: _Function = _offer(_SYNCHRONOUS, function)
+    return offered
 
 
 def _offer(options: Sequence[Callable[[Any], Any]], function: Any) -> Any:
