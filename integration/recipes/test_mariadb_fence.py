@@ -71,7 +71,7 @@ def test_h85_nobody_is_promoted_while_the_old_primary_is_not_fenced(
         here.check_all_equal()
 
 
-def test_the_new_primary_has_the_token_that_the_page_names(
+def test_the_new_mariadb_primary_has_the_token_that_the_page_names(
     here: Stage[MariaDBNode], path: str
 ) -> None:
     old = marked(here, path)
@@ -83,7 +83,9 @@ def test_the_new_primary_has_the_token_that_the_page_names(
     assert new > old
 
 
-def test_an_older_token_cannot_claim_any_more(here: Stage[MariaDBNode], path: str) -> None:
+def test_an_older_token_cannot_claim_in_mariadb_any_more(
+    here: Stage[MariaDBNode], path: str
+) -> None:
     old = marked(here, path)
     here.fail_over()
     node = here.cluster[here.primary]
