@@ -24,6 +24,7 @@ def test_a_switch_to_one_that_does_not_receive_is_called_off(
 ) -> None:
     """The old primary is opened again, and nothing is lost."""
     here = postgres_stage()
+    here.crew.wait_following()
     node = here.cluster["beta"]
     receiver = node.ask("select pid from pg_stat_activity where backend_type = 'walreceiver'")
     os.kill(receiver, signal.SIGSTOP)
