@@ -11,7 +11,8 @@ import json
 import os
 import re
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from election.actor import SESSION_TIMEOUT, TICK, Actor, Campaign
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 __all__ = ["Actor", "Campaign", "Operator", "Process", "Sentry"]
+
+_HERE: Final = Path(__file__).parent
 
 
 # --- servers ---------------------------------------------------------------------------------
@@ -51,8 +54,9 @@ def doomed() -> Iterator[LocalEnsemble]:
 
 @pytest.fixture
 def path(request: pytest.FixtureRequest) -> str:
-    """The election of this test."""
-    return "/elections/" + re.sub(r"\W+", "-", request.node.name)
+    """The election of this test, and of no other test of that name."""
+    module = request.path.relative_to(_HERE).with_suffix("")
+    return "/elections/" + re.sub(r"\W+", "-", f"{module}-{request.node.name}")
 
 
 @pytest.fixture

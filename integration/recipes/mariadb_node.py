@@ -8,7 +8,7 @@ import select
 import shutil
 import signal
 import subprocess
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
@@ -19,14 +19,16 @@ from pymysql.cursors import DictCursor
 from recipes.node import Client, Node
 from servers.packages import program
 from servers.process import as_user
+from sqlalchemy import NullPool, create_engine
 
 from zkelect.recipes.clock import now
 from zkelect.recipes.mariadb import MariaDB, Place
 from zkelect.recipes.member import Answer, Member
+from zkelect.stores import SqlFence
 from zkelect.testing.ports import LOOPBACK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 __all__ = ["APPLICATION", "MariaDBClient", "MariaDBNode", "ask_dead_switch"]
 
@@ -241,6 +243,11 @@ class MariaDBNode(Node):
         with self.connect(read_timeout=30) as connection, connection.cursor() as cursor:
             cursor.execute("select number from test.written")
             return {number for (number,) in cursor.fetchall()}
+
+    @contextmanager
+    def open_fence(self, domain: str) -> Iterator[SqlFence]:
+        url = f"mariadb+pymysql://{_ADMIN}@{self.address}/zkelect"
+        yield SqlFence(create_engine(url, poolclass=NullPool), domain=domain)
 
     def count_followers(self) -> int:
         return int(self.ask(_FOLLOWERS))

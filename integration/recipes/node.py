@@ -12,16 +12,27 @@ import signal
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from zkelect.recipes.member import Member
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
+    import zkelect
     from zkelect.recipes.member import Answer
+    from zkelect.stores import Mark
 
-__all__ = ["Client", "Node"]
+__all__ = ["Client", "Fence", "Node"]
+
+
+class Fence(Protocol):
+    """What the guarded stores have in common."""
+
+    def claim(self, claimant: zkelect.Token) -> None: ...
+
+    def status(self) -> Mark | None: ...
 
 
 class Client(ABC):
@@ -146,6 +157,10 @@ class Node(ABC):
     @abstractmethod
     def written(self) -> set[int]:
         """Return the numbers that are here."""
+
+    @abstractmethod
+    def open_fence(self, domain: str) -> AbstractContextManager[Fence]:
+        """Open the fence on it, as an application does."""
 
     # --- breaking it ----------------------------------------------------------------------------
 

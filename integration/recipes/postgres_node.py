@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -12,12 +12,14 @@ from election.waiting import until
 from recipes.node import Client, Node
 from servers.packages import program
 from servers.process import as_user
+from sqlalchemy import NullPool, create_engine
 
 from zkelect.recipes.postgres import Place, Postgres
+from zkelect.stores import SqlFence
 from zkelect.testing.ports import LOOPBACK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 __all__ = ["PostgresNode"]
 
@@ -115,6 +117,11 @@ class PostgresNode(Node):
     def written(self) -> set[int]:
         with self.connect() as connection:
             return {number for (number,) in connection.execute("select number from written")}
+
+    @contextmanager
+    def open_fence(self, domain: str) -> Iterator[SqlFence]:
+        url = f"postgresql+psycopg://{_USER}@{LOOPBACK}:{self.port}/postgres"
+        yield SqlFence(create_engine(url, poolclass=NullPool), domain=domain)
 
     @property
     def pid_file(self) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from election.waiting import until
@@ -14,10 +15,11 @@ from redis.retry import Retry
 from servers.packages import program
 
 from zkelect.recipes.redis import Place, RedisServer
+from zkelect.stores import RedisFence
 from zkelect.testing.ports import LOOPBACK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 __all__ = ["RedisNode"]
@@ -115,6 +117,11 @@ class RedisNode(Node):
 
     def written(self) -> set[int]:
         return {int(number) for number in self.ask("smembers", "written")}
+
+    @contextmanager
+    def open_fence(self, domain: str) -> Iterator[RedisFence]:
+        with closing(RedisFence(f"redis://{self.address}/0", domain=domain)) as fence:
+            yield fence
 
     # --- doing ------------------------------------------------------------------------------------
 
