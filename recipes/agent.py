@@ -152,14 +152,19 @@ class Agent:
     def _turn(self, pages: zkelect.Following, registration: zkelect.Registration) -> bool:
         """Look at page and server, do one duty, then tell: whoever waits waits for the duty.
 
-        :returns: whether a duty was done just now: how the server is then is told in the next
-            turn, which is soon, or after the next duty: until that is done nobody can write.
+        How the server is after the duty is told in the next turn, which is soon, or after the next
+        duty: until that is done nobody can write. But who has let writers in says so at once: if
+        the agent dies now, its last word must not be that its server takes no writes.
+
+        :returns: whether a duty was done just now.
         """
         try:
             new = self._read(pages)
             observed = self._recent() if new else self._observed()
-            acted = self._act(observed)
-            self._hurries = acted and (new or not self._hurries)
+            act = self._act(observed)
+            if act is Act.OPEN:
+                observed = self._observed()
+            self._hurries = act is not Act.NOTHING and (new or not self._hurries)
             registration.update(encode(self._beat(observed, ask=not self._hurries)))
         except zkelect.Unreachable as error:
             _log.info("%s: the agent of %s tries again: %s", self._board.path, self._name, error)
@@ -225,22 +230,23 @@ class Agent:
             _log.exception("%s: %s cannot ask %s", self._board.path, self._name, primary.name)
             return primary.name, Answer.UNKNOWN
 
-    def _act(self, observed: Observed) -> bool:
-        """Do what the page asks, unless that is done; return whether it is now."""
+    def _act(self, observed: Observed) -> Act:
+        """Do what the page asks, unless that is done; return what was done now."""
         page = self._page
         act = duty_of(page, self._name, observed, token=self._office.token)
         if page is None:
-            return False
+            return Act.NOTHING
         if page.holder != self._name and self._office.busy and not self._office.token:
             self._office.leave()  # whoever is not named does not stay in the queue either
         if act is Act.NOTHING:
             self._trouble = self._serve(page, observed)
-            return False
+            return Act.NOTHING
         if self._is_done(act, page, observed):
-            return False
+            return Act.NOTHING
         before, self._done = self._done, self._perform(act, page)
         done = self._done
-        return done is not before and done is not None and done.outcome is Outcome.DONE
+        fresh = done is not before and done is not None and done.outcome is Outcome.DONE
+        return act if fresh else Act.NOTHING
 
     def _serve(self, page: Page, observed: Observed) -> str:
         """As the primary, keep who is in step; of one that is down nobody can be told to be.

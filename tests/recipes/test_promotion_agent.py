@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 import attrs
@@ -12,12 +13,13 @@ from recipes.memory_cluster import Cluster, MemoryResource
 import zkelect
 from zkelect.recipes import agent
 from zkelect.recipes.choice import Policy
-from zkelect.recipes.member import Done, Heartbeat, Outcome
+from zkelect.recipes.clock import now
+from zkelect.recipes.member import Done, Heartbeat, Observed, Outcome, Role
 from zkelect.recipes.notes import decode
 from zkelect.recipes.page import Page, Phase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 FREEZE = Page(
     phase=Phase.FREEZE,
@@ -49,6 +51,8 @@ class Board:
             raise zkelect.ConnectFailed("here:1", 1.0, {})
 
     def prepare(self) -> None: ...
+
+    def confirm(self, leadership: Term, version: int) -> None: ...
 
     def page(self) -> tuple[Page | None, int]:
         return self._page, 4
@@ -110,9 +114,35 @@ class Office:
 
     def __init__(self, *_: object, **__: object) -> None: ...
 
+    @contextmanager
+    def using(self) -> Iterator[Term]:
+        yield Term()
+
+    def deadline(self, leadership: Term) -> float:
+        return now() + WITHIN
+
+    def opened(self, leadership: Term) -> None: ...
+
     def closing(self) -> None: ...
 
     def leave(self) -> None: ...
+
+
+class Term:
+    """A leadership that lasts."""
+
+    token = "p1"
+
+    def check(self) -> str:
+        return self.token
+
+
+class Gated(MemoryResource):
+    """A server that looks as one that was demoted until it lets writers in, as MariaDB does."""
+
+    def observe(self) -> Observed:
+        seen = super().observe()
+        return seen if self._server.open else attrs.evolve(seen, role=Role.DEMOTED)
 
 
 class Synchrony:
@@ -121,19 +151,26 @@ class Synchrony:
     def __init__(self, board: Board, *_: object) -> None:
         self._board = board
 
+    def begin(self, *_: object) -> None: ...
+
     def keep(self, *_: object) -> None:
         self._board.answer("keep")
 
 
 def run(
-    monkeypatch: pytest.MonkeyPatch, *failing: str, page: Page = FREEZE
+    monkeypatch: pytest.MonkeyPatch,
+    *failing: str,
+    page: Page = FREEZE,
+    kind: type[MemoryResource] = MemoryResource,
 ) -> tuple[Board, MemoryResource]:
     """Let the agent of b take five turns under a page; without another one it is to freeze."""
     stop = threading.Event()
     board = Board(stop, page, *failing)
     monkeypatch.setattr(agent, "Board", lambda session, path: board)
     monkeypatch.setattr(zkelect, "Election", Election)
-    resource = MemoryResource(Cluster(str(page.primary), *"bc"), "b")
+    cluster = Cluster(str(page.primary), *"bc")
+    cluster.servers[str(page.primary)].open = page.phase is not Phase.OPEN
+    resource = kind(cluster, "b")
     monkeypatch.setattr(resource, "before", board.answer)
     session: Any = Session()
     agent.Agent(session, "/cluster", resource, policy=Policy()).run(stop)
@@ -185,3 +222,17 @@ def test_a_primary_that_cannot_record_who_is_in_step_blames_nobody(
     assert {beat.trouble for beat in board.told} == {""}
     assert board.turns == 5
     assert resource.acts == ["demote"]  # by the agent as it ends
+
+
+def test_h81_who_has_let_writers_in_is_told_as_one_that_takes_writes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If that was the agent's last word, a primary would be missing that is there."""
+    monkeypatch.setattr(agent, "Office", Office)
+    monkeypatch.setattr(agent, "Synchrony", Synchrony)
+    opening = attrs.evolve(
+        FREEZE, phase=Phase.OPEN, primary="b", winner="b", primary_token=Term.token
+    )
+    board, _ = run(monkeypatch, page=opening, kind=Gated)
+    done = [beat for beat in board.told if beat.answered(opening.serial) is not None]
+    assert {beat.observed.role for beat in done} == {Role.PRIMARY}
