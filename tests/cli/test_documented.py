@@ -58,7 +58,8 @@ def _until_operator(words: list[str]) -> Iterator[str]:
 def unknown_in(words: list[str]) -> str:
     """Return the first word that the command line does not know, empty if there is none."""
     at: click.Command = command
-    context = click.Context(command)
+    # Else it would be kept, for all tests that follow, that -h is no option.
+    context = click.Context(command, **command.context_settings)
     left = [word for word in words if word not in _PLACEHOLDERS]
     while left:
         word = left.pop(0)
