@@ -176,8 +176,6 @@ class Agent:
         znode = pages.znode
         page, before = self._board.page_of(znode), self._page
         new = page is not None and (before is None or page.serial != before.serial)
-        if new:
-            self._rebuild = ""  # another page, another try
         self._page, self._version = page, -1 if znode is None else znode.version
         return new
 
@@ -291,6 +289,8 @@ class Agent:
                 detail=_text(error),
             )
         self._trouble = ""
+        if act is Act.FOLLOW:  # that has proven that it can; until then it may not win
+            self._rebuild = ""
         return done if asked else self._done
 
     def _told(self, trouble: str, level: int = logging.INFO) -> str:

@@ -82,6 +82,7 @@ class Postgres:
         self._following = Following(place, member.name)
         self._dead_man = DeadMan(_WATCHER, {})
         self._behind: int | None = None
+        self._was_asked_to_lead = False
         engine = sqlalchemy.create_engine(
             "postgresql+psycopg://", creator=self._connect, poolclass=sqlalchemy.NullPool
         )
@@ -109,9 +110,12 @@ class Postgres:
             return self._observe_stopped(deadline)
         try:
             state = read_state(self._place, deadline)
-            position = locate(self._place.local, deadline)
         except NotNow as error:
             return Observed(role=Role.UNKNOWN, healthy=False, detail=str(error))
+        try:
+            position = locate(self._place.local, deadline)
+        except NotNow as error:
+            return _observe_unlocated(state, error, in_time=now() < deadline)
         return self._observe_running(state, position)
 
     def reach(self, member: Member) -> Answer:
@@ -153,12 +157,16 @@ class Postgres:
         """Make it a standby that follows nobody.
 
         Planned: closed to writers, checkpoint, fast stop, so that the standbys get all of it. Else
-        killed at once; its recovery then tells what it has.
+        killed at once; its recovery then tells what it has. Killed is also a standby that was asked
+        to become the primary: it may do so at any moment, whatever its control file says.
         """
-        if planned:
+        if self._was_asked_to_lead and self._is_standby(deadline):
+            kill(self._place)
+        elif planned:
             self._stop_in_order(deadline)
         elif not self._is_standby(deadline):
             kill(self._place)
+        self._was_asked_to_lead = False
         mark_as_standby(self._place)
         try:
             return self._come_back(deadline)
@@ -201,7 +209,11 @@ class Postgres:
     def promote(self, deadline: float) -> Position:
         """Become the primary, closed."""
         start(self._place, deadline)
-        return promoting.become_primary(self._place, deadline)
+        self._was_asked_to_lead = True
+        try:
+            return promoting.become_primary(self._place, deadline)
+        finally:
+            self._was_asked_to_lead = True  # also if it was demoted meanwhile
 
     def verify(self, deadline: float) -> Position:
         """Return where the new timeline stands.
@@ -258,11 +270,19 @@ class Postgres:
             try:
                 bar(self._place)
                 start_alone(self._place, deadline)
-                return intake.apply_received(self._place, deadline)
+                position = intake.apply_received(self._place, deadline)
+                self._refuse_primary(deadline)
+                return position
             except (ProgramFailed, OSError) as error:
                 if now() >= patience:
                     raise NotNow(str(error)) from error
                 time.sleep(_PAUSE)
+
+    def _refuse_primary(self, deadline: float) -> None:
+        """Kill a server that was promoted while it came back, as by hand."""
+        if promoting.is_primary(self._place, deadline):
+            kill(self._place)
+            raise NotNow("it was promoted by somebody else meanwhile, and has been killed")
 
     def _is_standby(self, deadline: float) -> bool:
         """Tell by its file: a server that hangs would not answer before the lease ends."""
@@ -282,6 +302,18 @@ class Postgres:
             stop(self._place, (now() + deadline) / 2)
         except NotNow:  # a standby does not take the last of it; the engine sees who has what
             kill(self._place)
+
+
+def _observe_unlocated(state: State, error: NotNow, *, in_time: bool) -> Observed:
+    """Tell of a server that answers, but not where it stands: that takes a WAL sender, and a right.
+
+    A primary serves its clients all the same: to kill it for that would lose what it alone has. A
+    standby cannot be compared. One that gives no answer in time may hang.
+    """
+    if state.standby or not in_time:
+        return Observed(role=Role.UNKNOWN, healthy=False, detail=str(error))
+    detail = f"its position cannot be read: {error}"
+    return Observed(role=Role.PRIMARY, healthy=True, system=state.system, behind=0, detail=detail)
 
 
 def _role_of(state: State) -> Role:

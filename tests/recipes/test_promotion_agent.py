@@ -14,12 +14,15 @@ import zkelect
 from zkelect.recipes import agent
 from zkelect.recipes.choice import Policy
 from zkelect.recipes.clock import now
-from zkelect.recipes.member import Done, Heartbeat, Observed, Outcome, Role
+from zkelect.recipes.member import Done, Heartbeat, Member, Observed, Outcome, Role
 from zkelect.recipes.notes import decode
 from zkelect.recipes.page import Page, Phase
+from zkelect.recipes.resource import NeedsRebuild
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from zkelect.recipes.position import Position
 
 FREEZE = Page(
     phase=Phase.FREEZE,
@@ -34,13 +37,19 @@ WITHIN = 30.0
 
 
 class Board:
-    """One that is no ZooKeeper: a page that stays as it is, and each failure comes once."""
+    """One that is no ZooKeeper: each failure comes once.
+
+    :param page: it stays as it is. :param then: another one from the fourth turn on.
+    """
 
     path, coordinator, primary = "/cluster", "/cluster/coordinator", "/cluster/primary"
 
-    def __init__(self, stop: threading.Event, page: Page, *failing: str) -> None:
+    def __init__(
+        self, stop: threading.Event, page: Page, *failing: str, then: Page | None = None
+    ) -> None:
         self._stop = stop
         self._page = page
+        self._then = then
         self._failing = set(failing)
         self.turns = 0
         self.told: list[Heartbeat] = []
@@ -82,6 +91,8 @@ class Board:
 
     def wait(self, timeout: float) -> None:
         self.turns += 1
+        if self.turns == 3 and self._then is not None:
+            self._page = self._then
         if self.turns == 5:
             self._stop.set()
         self.answer("rest")
@@ -145,6 +156,25 @@ class Gated(MemoryResource):
         return seen if self._server.open else attrs.evolve(seen, role=Role.DEMOTED)
 
 
+class Astray(MemoryResource):
+    """A server with a history of its own."""
+
+    why = "another history"
+
+    def follow(self, primary: Member, position: Position | None, deadline: float) -> None:
+        raise NeedsRebuild(self.why)
+
+
+class AstrayOnce(Astray):
+    """One that was rebuilt when it is told to follow again."""
+
+    def follow(self, primary: Member, position: Position | None, deadline: float) -> None:
+        if "follow" in self.acts:
+            return
+        self.acts.append("follow")
+        super().follow(primary, position, deadline)
+
+
 class Synchrony:
     """Whom the primary waits for is kept on the board."""
 
@@ -161,11 +191,12 @@ def run(
     monkeypatch: pytest.MonkeyPatch,
     *failing: str,
     page: Page = FREEZE,
+    then: Page | None = None,
     kind: type[MemoryResource] = MemoryResource,
 ) -> tuple[Board, MemoryResource]:
     """Let the agent of b take five turns under a page; without another one it is to freeze."""
     stop = threading.Event()
-    board = Board(stop, page, *failing)
+    board = Board(stop, page, *failing, then=then)
     monkeypatch.setattr(agent, "Board", lambda session, path: board)
     monkeypatch.setattr(zkelect, "Election", Election)
     cluster = Cluster(str(page.primary), *"bc")
@@ -236,3 +267,21 @@ def test_h81_who_has_let_writers_in_is_told_as_one_that_takes_writes(
     board, _ = run(monkeypatch, page=opening, kind=Gated)
     done = [beat for beat in board.told if beat.answered(opening.serial) is not None]
     assert {beat.observed.role for beat in done} == {Role.PRIMARY}
+
+
+def test_h82_what_needs_a_rebuild_needs_it_under_the_next_page_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The winner is chosen under another page than that under which a server was refused."""
+    following = attrs.evolve(FREEZE, phase=Phase.STEADY, serial=6, primary_token="p1")
+    board, _ = run(monkeypatch, page=following, then=FREEZE, kind=Astray)
+    frozen = [beat for beat in board.told if beat.answered(FREEZE.serial) is not None]
+    assert {beat.observed.rebuild for beat in frozen} == {Astray.why}
+
+
+def test_who_can_follow_again_needs_no_rebuild_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    following = attrs.evolve(FREEZE, phase=Phase.STEADY, serial=6, primary_token="p1")
+    again = attrs.evolve(following, serial=7)
+    board, _ = run(monkeypatch, page=following, then=again, kind=AstrayOnce)
+    followed = [beat for beat in board.told if beat.answered(again.serial) is not None]
+    assert followed[-1].observed.rebuild == ""
