@@ -85,6 +85,7 @@ class Agent:
         self._hurries = False
         self._testimony: tuple[str | None, Answer] = (None, Answer.UNKNOWN)
         self._trouble = ""
+        self._broken: Exception | None = None
         self._rules = policy.told()
         self._page: Page | None = None
         self._version = -1
@@ -95,6 +96,7 @@ class Agent:
 
         :raises Unfit: the server cannot be looked after.
         :raises zkelect.NameTaken: another agent uses this name.
+        :raises zkelect.ZkelectError: ZooKeeper cannot be used any more, such as for its password.
         """
         self._resource.check()
         self._board.prepare()
@@ -115,6 +117,8 @@ class Agent:
             self._retire()
             if coordinating.ident is not None:
                 coordinating.join()
+        if self._broken is not None:
+            raise self._broken
 
     def standing(self) -> Standing:
         """Return where the server stands, as we know it: at once, without a lock or a server.
@@ -336,8 +340,9 @@ class Agent:
         election = zkelect.Election(self._session, self._board.coordinator, name=self._name)
         try:
             election.run_forever(self._coordinator.lead, stop=done)
-        except Exception:  # noqa: BLE001  # told, and the agent ends with it
+        except Exception as error:  # noqa: BLE001  # the agent ends with it, and by it
             _log.exception("%s: %s coordinates no more", self._board.path, self._name)
+            self._broken = error
             stop.set()
 
     def _retire(self) -> None:

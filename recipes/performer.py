@@ -82,13 +82,20 @@ class Performer:
             self._resource.promote(self._in_time(leadership))
             leadership.check()
             position = self._resource.verify(self._in_time(leadership))
-            self._resource.claim(leadership)
+            self._claim(leadership)
             return Done(
                 serial=page.serial,
                 outcome=Outcome.DONE,
                 position=position,
                 token=str(leadership.check()),
             )
+
+    def _claim(self, leadership: zkelect.Leadership) -> None:
+        """Write the token; a store that does not take it is no ZooKeeper that does not answer."""
+        try:
+            self._resource.claim(leadership)
+        except zkelect.Unreachable as error:
+            raise NotNow(f"the token cannot be written: {error}") from error
 
     def _open(self, page: Page, version: int) -> Done:
         with self._office.using() as leadership:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from zkelect.recipes.position import Position
 
-__all__ = ["NoAnswer", "ask", "connect", "locate"]
+__all__ = ["NoAnswer", "ask", "connect", "cut_at", "locate"]
 
 _LEAST_CONNECT_TIMEOUT: Final = 2  # libpq takes 1 for 2
 
@@ -60,7 +60,7 @@ def connect(conninfo: str, deadline: float, **options: Any) -> Iterator[psycopg.
     try:
         with (
             psycopg.connect(conninfo, autocommit=True, **parameters) as connection,
-            _cut_at(deadline, connection),
+            cut_at(deadline, connection),
         ):
             yield connection
     except psycopg.Error as error:
@@ -106,7 +106,8 @@ def _text(value: str | bytes) -> str:
 
 
 @contextmanager
-def _cut_at(deadline: float, connection: psycopg.Connection[Any]) -> Iterator[None]:
+def cut_at(deadline: float, connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """Let no wait for an answer over this connection, in the block, last beyond the deadline."""
     with socket.socket(fileno=os.dup(connection.fileno())) as wire:
         timer = threading.Timer(left(deadline), _cut, (wire,))
         timer.daemon = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
@@ -14,7 +15,7 @@ from zkelect.recipes.clock import now
 from zkelect.recipes.deadman import DeadMan
 from zkelect.recipes.member import Answer, Member, Observed, Role
 from zkelect.recipes.postgres import checks, intake, promoting, synchrony
-from zkelect.recipes.postgres.asking import NoAnswer, ask, connect, locate
+from zkelect.recipes.postgres.asking import NoAnswer, ask, connect, cut_at, locate
 from zkelect.recipes.postgres.claim import claim, disclaim
 from zkelect.recipes.postgres.following import Following
 from zkelect.recipes.postgres.gate import close
@@ -83,10 +84,7 @@ class Postgres:
         self._dead_man = DeadMan(_WATCHER, {})
         self._behind: int | None = None
         self._was_asked_to_lead = False
-        engine = sqlalchemy.create_engine(
-            "postgresql+psycopg://", creator=self._connect, poolclass=sqlalchemy.NullPool
-        )
-        self._mark = stores.SqlFence(engine, domain=domain)
+        self._domain = domain
 
     @property
     def member(self) -> Member:
@@ -228,9 +226,20 @@ class Postgres:
         """Write the token into the fence table: the first write on the new timeline.
 
         A new timeline has nobody's mark to go on with, hence ``initialize``; the engine has
-        chosen the server, and compared positions before.
+        chosen the server, and compared positions before. No answer is waited for beyond the lease
+        as it stands: that goes on being renewed, and nobody else could be promoted.
         """
-        self._mark.claim(leadership, initialize=True)
+        with ExitStack() as cuts:
+
+            def connecting() -> psycopg.Connection[Any]:
+                connection = self._connect()
+                cuts.enter_context(cut_at(leadership.deadline, connection))
+                return connection
+
+            engine = sqlalchemy.create_engine(
+                "postgresql+psycopg://", creator=connecting, poolclass=sqlalchemy.NullPool
+            )
+            stores.SqlFence(engine, domain=self._domain).claim(leadership, initialize=True)
 
     def open(self, deadline: float) -> Position:
         """Let writers in, then have the control file tell the new timeline."""

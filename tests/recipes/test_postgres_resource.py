@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import psycopg
 import pytest
 
+from zkelect import RequestFailed
 from zkelect.recipes.clock import now
 from zkelect.recipes.member import Member, Role
 from zkelect.recipes.postgres import Place, Postgres, resource, synchrony
@@ -199,3 +201,48 @@ def test_whoever_is_required_is_struck_off_when_commits_do_not_wait_any_more(
 ) -> None:
     weak(monkeypatch, names='FIRST 1 ("b")')
     assert server.in_step() == frozenset()
+
+
+# --- a server that hangs in the claim ----------------------------------------------------------
+
+
+@attrs.frozen
+class Connection:
+    """One over which no answer comes."""
+
+    wire: socket.socket
+
+    def fileno(self) -> int:
+        return self.wire.fileno()
+
+
+@attrs.frozen
+class Lease:
+    """A leadership of which little is left."""
+
+    deadline: float
+
+
+class SilentFence:
+    """One that waits for an answer over the connection that it is given."""
+
+    def __init__(self, connecting: Callable[[], Connection], *, domain: str) -> None:
+        self._connecting = connecting
+
+    def claim(self, leadership: Lease, *, initialize: bool) -> None:
+        if self._connecting().wire.recv(1) == b"":
+            raise RequestFailed("postgresql", "claim", "cut off")
+
+
+@pytest.mark.timeout(20)
+def test_no_answer_to_the_claim_is_waited_for_beyond_the_lease(
+    server: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        monkeypatch.setattr(psycopg, "connect", lambda *_, **__: Connection(ours))
+        monkeypatch.setattr(resource.sqlalchemy, "create_engine", lambda *_, creator, **__: creator)
+        monkeypatch.setattr(resource.stores, "SqlFence", SilentFence)
+        lease: Any = Lease(now() + 0.05)
+        with pytest.raises(RequestFailed, match="cut off"):
+            server.claim(lease)

@@ -285,3 +285,16 @@ def test_who_can_follow_again_needs_no_rebuild_any_more(monkeypatch: pytest.Monk
     board, _ = run(monkeypatch, page=following, then=again, kind=AstrayOnce)
     followed = [beat for beat in board.told if beat.answered(again.serial) is not None]
     assert followed[-1].observed.rebuild == ""
+
+
+def test_an_agent_that_cannot_coordinate_any_more_ends_by_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever started it starts it again, as an init system does that is told of a failure."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise zkelect.AuthenticationFailed("here:1", "digest")
+
+    monkeypatch.setattr(Election, "run_forever", refuse)
+    with pytest.raises(zkelect.AuthenticationFailed):
+        run(monkeypatch)

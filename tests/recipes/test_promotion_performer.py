@@ -157,6 +157,20 @@ def test_h81_what_comes_after_the_promotion_is_not_done_when_the_lease_is_over()
     assert stage.resource.acts == ["promote"]
 
 
+def test_a_token_that_the_server_does_not_take_is_no_zookeeper_that_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its disk may be full: that is told, as what it is."""
+    stage = Stage()
+
+    def refuse(leadership: Leadership) -> None:
+        raise zkelect.RequestFailed("postgresql", "claim", "no space left on device")
+
+    monkeypatch.setattr(stage.resource, "claim", refuse)
+    with pytest.raises(NotNow, match=r"the token cannot be written.*no space left"):
+        stage.performer.perform(Act.PROMOTE, PROMOTE, 4)
+
+
 def test_for_whom_to_wait_is_settled_before_writers_are_let_in() -> None:
     stage = Stage()
     stage.performer.perform(Act.PROMOTE, PROMOTE, 4)
