@@ -23,6 +23,11 @@ _FOLDERS: Final = (
 )
 
 
+def _absolute(path: str | os.PathLike[str]) -> Path:
+    """What is started in the root directory has to find it, too."""
+    return Path(path).absolute()
+
+
 def _parsed(name: str, conninfo: str) -> dict[str, Any]:
     """Read a connection string; it is not shown, for it may have a password."""
     try:
@@ -38,6 +43,14 @@ def _parsed(name: str, conninfo: str) -> dict[str, Any]:
 
 def _is_conninfo(_instance: object, attribute: attrs.Attribute[str], value: str) -> None:
     _parsed(attribute.name, value)
+
+
+def _names_no_server(_instance: object, attribute: attrs.Attribute[str], value: str) -> None:
+    """Else every address that it is added to would be the same server's."""
+    fields = _parsed(attribute.name, value)
+    if named := sorted({"host", "hostaddr", "port", "service"}.intersection(fields)):
+        expected = f"no {', '.join(named)}: who is asked, each member's address says"
+        raise InvalidArgument(attribute.name, value, expected)
 
 
 def check_address(address: str) -> None:
@@ -65,12 +78,12 @@ class Place:
     :ivar slots: hold the WAL for each follower by a physical slot on the primary.
     """
 
-    data_directory: Path = attrs.field(converter=Path)
+    data_directory: Path = attrs.field(converter=_absolute)
     local: str = attrs.field(validator=_is_conninfo)
-    credentials: str = attrs.field(validator=_is_conninfo)
+    credentials: str = attrs.field(validator=_names_no_server)
     options: tuple[str, ...] = ()
     programs: Path | None = None
-    log: Path | None = None
+    log: Path | None = attrs.field(default=None, converter=attrs.converters.optional(_absolute))
     slots: bool = False
 
     @property

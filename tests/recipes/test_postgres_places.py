@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
@@ -9,6 +11,9 @@ from zkelect import InvalidArgument
 from zkelect.recipes.member import Member
 from zkelect.recipes.postgres import Place, Postgres
 from zkelect.recipes.postgres.naming import check_name, slot_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SECRET = "hunter2"
 
@@ -76,3 +81,16 @@ def test_a_name_too_long_for_a_slot_is_refused_if_there_are_slots() -> None:
     with pytest.raises(InvalidArgument, match="slot"):
         check_name("x" * 60, slots=True)
     check_name("x" * 60, slots=False)
+
+
+@pytest.mark.parametrize("named", ["host=other", "port=5433", "hostaddr=10.0.0.9", "service=main"])
+def test_credentials_that_name_a_server_are_refused(named: str) -> None:
+    """They would win over each member's address, and the agent would ask its own server."""
+    with pytest.raises(InvalidArgument, match="each member's address says"):
+        place(credentials=f"user=me {named}")
+
+
+def test_a_log_is_where_it_is_from_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The server is started in the root directory."""
+    monkeypatch.chdir(tmp_path)
+    assert place(log="server.log").log_file == tmp_path / "server.log"
