@@ -241,6 +241,38 @@ def test_h83_a_primary_that_is_restarted_does_not_go_on_by_itself(
     assert servers["alpha"].observe().healthy
 
 
+def test_h83_a_planned_change_is_not_measured_by_what_a_restarted_primary_has_left(
+    cluster: Cluster[RedisNode], servers: Servers
+) -> None:
+    """Nor is that opened again, before it was compared with what the others have."""
+    cluster["alpha"].ask("sadd", "written", 1)
+    cluster["alpha"].ask("save")
+    cluster["alpha"].ask("sadd", "written", 2)
+    cluster["alpha"].kill()
+    cluster["alpha"].start()
+    for act in (
+        lambda end: servers["alpha"].demote(planned=True, deadline=end),
+        servers["alpha"].promote,
+    ):
+        with pytest.raises(Incomplete, match="started anew"):
+            act(soon())
+    assert servers["alpha"].observe().role is Role.DEMOTED
+    until(lambda: cluster["beta"].written() == {1, 2}, "beta has more")
+
+
+def test_a_primary_that_was_demoted_is_promoted_again_as_long_as_it_runs(
+    cluster: Cluster[RedisNode], servers: Servers
+) -> None:
+    """When its lease ran out, or a planned change is taken back."""
+    for planned in (True, False):
+        cluster["alpha"].ask("sadd", "written", 1)
+        servers["alpha"].demote(planned=planned, deadline=soon())
+        position = servers["alpha"].promote(soon())
+        servers["alpha"].open(soon())
+        servers["beta"].follow(servers["alpha"].member, position, soon())
+    assert cluster["alpha"].written() == {1}
+
+
 def test_a_copy_that_was_begun_and_not_ended_is_no_position(
     cluster: Cluster[RedisNode], servers: Servers
 ) -> None:

@@ -84,3 +84,29 @@ def test_a_user_who_may_not_do_everything(node: RedisNode) -> None:
     node.ask("acl", "setuser", "app", "on", ">secret", "~*", "+info", "-config")
     url = node.placed().url.replace("//", "//app:secret@")
     assert "every command" in refusal(server_of(node, url=url))
+
+
+@pytest.mark.parametrize("name", ["replicaof", "client", "eval", "psync"])
+def test_a_command_that_is_renamed(node: RedisNode, name: str) -> None:
+    node.kill()
+    with node.config.open("a") as config:
+        config.write(f"rename-command {name.upper()} other-{name}\n")
+    assert name.upper() in (told := refusal(server_of(node)))
+    assert "rename-command" in told
+
+
+@pytest.mark.parametrize("command", ["replicaof", "client|pause", "eval"])
+def test_a_user_who_may_not_run_one_command(node: RedisNode, command: str) -> None:
+    node.ask("acl", "setuser", "app", "on", ">secret", "~*", "+@all", f"-{command}")
+    node.ask("config", "set", "masterauth", "secret")
+    url = node.placed().url.replace("//", "//app:secret@")
+    told = refusal(server_of(node, url=url))
+    assert f"'{command}'" in told
+    assert "+@all" in told
+
+
+def test_a_user_who_may_run_every_command_is_not_refused(node: RedisNode) -> None:
+    node.ask("acl", "setuser", "app", "on", ">secret", "~*", "+@all")
+    server = server_of(node, url=node.placed().url.replace("//", "//app:secret@"))
+    server.check()
+    server.close()

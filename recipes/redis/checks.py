@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,10 +20,25 @@ if TYPE_CHECKING:
 
     from zkelect.recipes.redis.place import Place
 
-__all__ = ["check", "check_encryption", "starts_as_replica"]
+__all__ = ["check", "check_commands", "check_encryption", "starts_as_replica"]
 
 _MAJOR: Final = "7"
 _LINE: Final = "replicaof 127.0.0.1 0"
+_NEEDED: Final = (
+    "REPLICAOF NO ONE",
+    "CLIENT PAUSE 0 WRITE",
+    "CLIENT UNPAUSE",
+    "CONFIG SET min-replicas-to-write 0",
+    "PSYNC ? -1",
+    "MULTI",
+    "EXEC",
+    "EVAL return 1 zkelect",
+    "EVALSHA 0 1 zkelect",
+    "GET zkelect",
+    "SET zkelect 0",
+)
+"""What is asked for later, when it is too late to find that it is refused."""
+_FAMILIES: Final = ("CLIENT", "CONFIG")
 
 
 def check(place: Place, deadline: float) -> None:
@@ -39,6 +55,7 @@ def check(place: Place, deadline: float) -> None:
             settings = {str(key): str(value) for key, value in client.config_get("*").items()}
             _check_settings(settings)
             check_encryption(place.url, settings)
+            check_commands(client)
     except NotNow as error:
         raise Unfit(_told(error)) from error
 
@@ -123,6 +140,40 @@ def check_encryption(url: str, settings: Mapping[str, str]) -> None:
             f"tls-replication is {found!r}: set it to {wanted!r}, or it cannot follow the others,"
             f" who are reached by {scheme}://"
         )
+
+
+def check_commands(client: Redis) -> None:
+    """Look whether the server knows all that it will be told, and takes it from this user.
+
+    A user who may not ask what it may do is believed.
+
+    :raises Unfit: it does not.
+    """
+    names = [_name(line) for line in _NEEDED]
+    known = client.execute_command("COMMAND INFO", *names)
+    missing = [name for name, found in zip(names, known, strict=True) if found is None]
+    if missing:
+        told = ", ".join(missing).upper().replace("|", " ")
+        raise Unfit(f"the server does not know {told}: take away rename-command")
+    with suppress(ResponseError):
+        _check_rights(client)
+
+
+def _check_rights(client: Redis) -> None:
+    user = str(client.acl_whoami())
+    for line in _NEEDED:
+        answer = str(client.acl_dryrun(user, *line.split()))
+        if answer != "OK":
+            raise Unfit(
+                f"user {user!r} may not run '{line}': {answer}; give it the right to every"
+                " command, +@all ~*"
+            )
+
+
+def _name(line: str) -> str:
+    """Return a command as Redis names it, with the second word if it belongs to the name."""
+    first, *rest = line.split()
+    return (f"{first}|{rest[0]}" if first in _FAMILIES else first).lower()
 
 
 def _included(config: Path, pattern: str) -> Iterator[Path]:

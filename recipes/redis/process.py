@@ -6,17 +6,21 @@ import os
 import select
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from zkelect.recipes.deadlines import wait_until
 from zkelect.recipes.redis.asking import NoAnswer
 from zkelect.recipes.redis.state import State, read_state
+from zkelect.recipes.resource import NotNow
 from zkelect.recipes.starting import start
 
 if TYPE_CHECKING:
     from zkelect.recipes.redis.place import Place
 
-__all__ = ["answers", "ensure_running", "find", "identify", "kill"]
+__all__ = ["answers", "ensure_running", "find", "identify", "kill", "lives"]
+
+_DYING: Final = 5.0
+"""Seconds for a process to end that was killed; one that waits for a dead disk does not."""
 
 
 def answers(place: Place, deadline: float) -> bool:
@@ -52,21 +56,43 @@ def find(process: str) -> int | None:
     pid = int(process.partition("/")[0])
     try:
         handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return None
+    found = None
+    try:
         if identify(pid) == process:
-            return handle
-        os.close(handle)
+            found = handle
     except ProcessLookupError:
         pass
-    return None
+    finally:
+        if found is None:
+            os.close(handle)
+    return found
+
+
+def lives(process: str) -> bool:
+    """Tell whether that run has not ended."""
+    handle = find(process)
+    if handle is None:
+        return False
+    os.close(handle)
+    return True
 
 
 def kill(handle: int) -> None:
-    """End the process at once, frozen or not; return when it has ended."""
+    """End the process at once, frozen or not; return when it has ended.
+
+    :raises NotNow: it has not within some seconds, and may take writes still.
+    """
     try:
         signal.pidfd_send_signal(handle, signal.SIGKILL)
     except ProcessLookupError:
         return
-    select.select([handle], [], [])
+    if not select.select([handle], [], [], _DYING)[0]:
+        raise NotNow(
+            f"the server was killed and has not ended within {_DYING:g} s, so it may take writes"
+            " still: see whether its disk hangs, or it is process 1 of the agent's own container"
+        )
 
 
 def _started(pid: int) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from zkelect.recipes.redis.history import Record
     from zkelect.recipes.redis.place import Place
 
-__all__ = ["Incomplete", "become_primary", "check_data", "objection"]
+__all__ = ["Incomplete", "become_primary", "check_data", "check_run", "objection", "restarted"]
 
 
 class Incomplete(ZkelectError):
@@ -44,14 +44,41 @@ def objection(state: State) -> str:
     return ""
 
 
-def become_primary(place: Place, record: Record, deadline: float) -> Position:
+def check_run(state: State, reigned: str, compared: str = "") -> None:
+    """Make sure that it has all that it had as the primary, or that others were asked for more.
+
+    :raises Incomplete: it was started anew; see :func:`restarted`.
+    """
+    if why := restarted(state, reigned, compared):
+        raise Incomplete(why)
+
+
+def restarted(state: State, reigned: str, compared: str = "") -> str:
+    """Return that it is not what was the primary here; empty: it is, or none was.
+
+    It has then what was on the disk, which may be nothing.
+
+    :param reigned: the run that was promoted here last. :param compared: one that counts by what
+        it has, as the others do.
+    """
+    if state.follows is not None and not state.demoted:
+        return ""
+    if not reigned or state.run in (reigned, compared):
+        return ""
+    return "it was started anew since it was the primary, and may lack what it had confirmed"
+
+
+def become_primary(place: Place, record: Record, deadline: float, compared: str = "") -> Position:
     """Promote the replica, locked; a master stays what it is.
 
+    :param compared: the run of which it is known that no other server has more.
     :raises Incomplete: its data are not known to be whole.
     """
     with connect(place.url, deadline) as client:
         state = look(client)
         check_data(state)
+        if not state.master:  # who made it one by hand, to begin with, has chosen its data
+            check_run(state, record.kept.reigned, compared)
         client.config_set("repl-backlog-ttl", "0")  # else an hour without followers is a new branch
         if not state.master:
             gate.close(client)

@@ -6,12 +6,6 @@ import os
 from typing import TYPE_CHECKING, Final
 
 import attrs
-from redis.exceptions import (
-    AuthenticationError,
-    AuthorizationError,
-    MaxConnectionsError,
-    ResponseError,
-)
 
 from zkelect.recipes.clock import now
 from zkelect.recipes.deadman import DeadMan
@@ -20,6 +14,7 @@ from zkelect.recipes.redis import checks, claiming, following, gate, process, pr
 from zkelect.recipes.redis.asking import NoAnswer, connect
 from zkelect.recipes.redis.demoting import detach, hand_over
 from zkelect.recipes.redis.history import Record, locate
+from zkelect.recipes.redis.knocking import answer_of
 from zkelect.recipes.redis.place import URL, split_address
 from zkelect.recipes.redis.state import State, read_state
 from zkelect.recipes.resource import NotNow
@@ -36,7 +31,6 @@ __all__ = ["RedisServer"]
 _CHECK_TIMEOUT: Final = 60.0
 _LOOK_TIMEOUT: Final = 2.0
 _WATCHER: Final = "zkelect.recipes.redis.watcher"
-_REFUSED: Final = (AuthenticationError, AuthorizationError, ResponseError)
 
 
 class RedisServer:
@@ -74,6 +68,7 @@ class RedisServer:
         self._dead_man = DeadMan(_WATCHER, {URL: place.url})
         self._process = ""
         self._demoted = ""
+        self._compared = ""
 
     @property
     def member(self) -> Member:
@@ -100,13 +95,13 @@ class RedisServer:
         try:
             state = self._look(now() + _LOOK_TIMEOUT)
         except NoAnswer as error:
-            gone = self._process and process.find(self._process) is None
+            gone = self._process and not process.lives(self._process)
             role = Role.STOPPED if gone else Role.UNKNOWN
             return Observed(role=role, healthy=False, detail=str(error))
-        why = promoting.objection(state) or self._restarted(state)
+        why = promoting.objection(state) or promoting.restarted(state, self._reigned, self._demoted)
         return Observed(
             role=_role_of(state),
-            position=locate(state, self._known) if state.whole and not state.loading else None,
+            position=self._position(state),
             healthy=not why,
             detail=why,
         )
@@ -116,7 +111,7 @@ class RedisServer:
         try:
             state = read_state(self._place.remote(member.address), now() + _LOOK_TIMEOUT)
         except NoAnswer as error:
-            return _answer_of(error)
+            return answer_of(error)
         return Answer.YES if state.master else Answer.NO
 
     # --- the old primary --------------------------------------------------------------------
@@ -126,19 +121,27 @@ class RedisServer:
 
         Planned: writers are held until the followers have everything. Else at once, and a server
         that does not obey is killed.
+
+        :raises NotNow: planned, and it does not answer or obey: killed it would have less than
+            its followers, and there is time to ask again.
+        :raises Incomplete: planned, and it was started anew since it was the primary: what it has
+            left is not what the others must have.
         """
         try:
             state = self._look(deadline)
+            if planned:
+                promoting.check_run(state, self._reigned)
+            offset = self._give_up(deadline, planned=planned) if state.master else None
         except NoAnswer:
+            if planned:
+                raise
             self._kill()
             return self._start(deadline)
-        offset = None
-        if state.master:
-            offset = self._give_up(deadline, planned=planned)
         self._demoted = state.run
-        after = self._look(deadline)
-        position = locate(after, self._known)
-        return position if offset is None else attrs.evolve(position, offset=offset)
+        position = self._position(self._look(deadline))
+        if position is None or offset is None:
+            return position
+        return attrs.evolve(position, offset=offset)
 
     def fence(self, member: Member, deadline: float) -> Answer:
         """Have another member's server switched off, by the means that was given."""
@@ -167,13 +170,25 @@ class RedisServer:
         return following.stop_intake(self._place, self._known, deadline)
 
     def catch_up(self, deadline: float) -> Position:
-        """Nothing to do: Redis applies what it receives before it counts it."""
-        return locate(self._look(deadline), self._known)
+        """Nothing to do: Redis applies what it receives before it counts it.
+
+        But whom the engine asks for this has won a comparison, by what this run of it has.
+
+        :raises Incomplete: it was started anew since.
+        """
+        state = self._look(deadline)
+        promoting.check_run(state, self._reigned, self._demoted)
+        self._compared = state.run
+        return locate(state, self._known)
 
     def promote(self, deadline: float) -> Position:
-        """Become the primary, locked."""
+        """Become the primary, locked.
+
+        :raises Incomplete: its data are not whole; or it was started anew since it was the primary,
+            and nobody has compared what it has left.
+        """
         self._look(deadline)
-        return promoting.become_primary(self._place, self._record, deadline)
+        return promoting.become_primary(self._place, self._record, deadline, self._compared)
 
     def verify(self, deadline: float) -> Position:
         """Return where the new branch stands.
@@ -214,6 +229,14 @@ class RedisServer:
     def _known(self) -> Position | None:
         return self._record.kept.known
 
+    @property
+    def _reigned(self) -> str:
+        return self._record.kept.reigned
+
+    def _position(self, state: State) -> Position | None:
+        """Return what it has, None while its data are not what their offset says."""
+        return locate(state, self._known) if state.whole and not state.loading else None
+
     def _look(self, deadline: float) -> State:
         """Ask our server, and remember which process it is."""
         state = read_state(self._place.url, deadline)
@@ -222,19 +245,6 @@ class RedisServer:
         except ProcessLookupError:
             raise NotNow("the server has just ended") from None
         return state
-
-    def _restarted(self, state: State) -> str:
-        """Return that it is not what was the primary here; empty: it is, or none was.
-
-        It has then what was on the disk, which may be nothing. Once it was demoted on order, it
-        counts by what it has, as the others do.
-        """
-        reigned = self._record.kept.reigned
-        if state.follows is not None and not state.demoted:
-            return ""
-        if not reigned or state.run in (reigned, self._demoted):
-            return ""
-        return "it was started anew since it was the primary, and may lack what it had confirmed"
 
     def _give_up(self, deadline: float, *, planned: bool) -> int | None:
         """Make a master a replica of nobody; return where its writes end, None: at its end."""
@@ -247,8 +257,11 @@ class RedisServer:
     def _kill(self) -> None:
         """Kill the process that we last saw; harmless when it has ended."""
         handle = process.find(self._process) if self._process else None
-        if handle is not None:
+        if handle is None:
+            return
+        try:
             process.kill(handle)
+        finally:
             os.close(handle)
 
     def _start(self, deadline: float) -> Position | None:
@@ -258,20 +271,10 @@ class RedisServer:
         except NotNow:
             return None
         self._demoted = state.run
-        return locate(state, self._known)
+        return self._position(state)
 
 
 def _role_of(state: State) -> Role:
     if state.master:
         return Role.PRIMARY
     return Role.DEMOTED if state.demoted else Role.REPLICA
-
-
-def _answer_of(error: NoAnswer) -> Answer:
-    """Tell what a refusal means: somebody is there, and nothing says that it takes no writes.
-
-    Such as one that is busy with a script, or renamed its commands.
-    """
-    if isinstance(error.error, MaxConnectionsError):
-        return Answer.YES
-    return Answer.UNKNOWN if isinstance(error.error, _REFUSED) else Answer.NO

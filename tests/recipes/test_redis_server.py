@@ -6,17 +6,21 @@ There is no server: what one says is given, and what it is told is noted.
 from __future__ import annotations
 
 import os
+import subprocess
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
 from recipes.redis_info import REPLICA, A, state
+from redis import exceptions
 
 from zkelect.recipes.clock import now
 from zkelect.recipes.member import Member, Role
 from zkelect.recipes.position import Branch, Position
-from zkelect.recipes.redis import demoting, promoting, resource
+from zkelect.recipes.redis import demoting, process, promoting, resource
+from zkelect.recipes.redis.asking import NoAnswer
 from zkelect.recipes.redis.history import Kept, Record
 from zkelect.recipes.redis.place import NOWHERE, Place
 from zkelect.recipes.redis.promoting import Incomplete
@@ -26,7 +30,6 @@ from zkelect.recipes.resource import NotNow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 US: dict[str, Any] = {"process_id": os.getpid()}
 DEMOTED = {**REPLICA, **US, "master_host": NOWHERE[0], "master_port": NOWHERE[1]}
@@ -115,6 +118,72 @@ def test_h83_once_it_was_demoted_on_order_it_counts_by_what_it_has(
     assert server.observe().healthy
 
 
+def test_h83_what_was_started_anew_is_no_target_of_a_planned_change(
+    monkeypatch: pytest.MonkeyPatch, place: Place
+) -> None:
+    """The others have more, and would be measured by it."""
+    answer(monkeypatch, resource, state(DEMOTED))
+    server = server_of(place, ANOTHER)
+    with pytest.raises(Incomplete, match="started anew"):
+        server.demote(planned=True, deadline=soon())
+    assert not server.observe().healthy
+    server.demote(planned=False, deadline=soon())
+    with pytest.raises(Incomplete, match="started anew"):
+        server.demote(planned=True, deadline=soon())
+
+
+def test_h83_what_was_started_anew_is_promoted_only_once_it_was_compared(
+    monkeypatch: pytest.MonkeyPatch, place: Place
+) -> None:
+    """A roll-back, and who waits for its lease, are promoted without."""
+    answer(monkeypatch, resource, state(DEMOTED))
+    client = answer(monkeypatch, promoting, state(DEMOTED))
+    server = server_of(place, ANOTHER)
+    server.demote(planned=False, deadline=soon())
+    with pytest.raises(Incomplete, match="started anew"):
+        server.promote(soon())
+    assert client.said == []
+    server.catch_up(soon())
+    server.promote(soon())
+    assert "replicaof NO ONE" in client.said
+
+
+def test_h83_what_was_started_anew_after_it_was_compared_does_not_catch_up(
+    monkeypatch: pytest.MonkeyPatch, place: Place
+) -> None:
+    answer(monkeypatch, resource, state(DEMOTED))
+    server = server_of(place, ANOTHER)
+    server.demote(planned=False, deadline=soon())
+    answer(monkeypatch, resource, state(DEMOTED, run_id="f" * 40))
+    with pytest.raises(Incomplete, match="started anew"):
+        server.catch_up(soon())
+
+
+@pytest.mark.parametrize(
+    ("said", "reigned"),
+    [
+        (state(DEMOTED), RUN),  # its lease ran out, or a planned change is taken back
+        (state(DEMOTED), ""),  # a replica that has won
+        (MASTER, ANOTHER),  # made the primary by hand, for a cluster that begins anew
+    ],
+)
+def test_who_has_all_that_it_had_is_promoted(
+    monkeypatch: pytest.MonkeyPatch, place: Place, said: State, reigned: str
+) -> None:
+    answer(monkeypatch, resource, said)
+    answer(monkeypatch, promoting, said)
+    assert server_of(place, reigned).promote(soon()).offset == 100
+    assert Record(place.record).kept.reigned == RUN
+
+
+@pytest.mark.parametrize("told", [{"loading": 1}, {"slave_repl_offset": 0}])
+def test_h83_a_part_of_its_data_is_not_told_as_the_last_that_it_has(
+    monkeypatch: pytest.MonkeyPatch, place: Place, told: dict[str, Any]
+) -> None:
+    answer(monkeypatch, resource, state(DEMOTED, **told))
+    assert server_of(place, ANOTHER).demote(planned=False, deadline=soon()) is None
+
+
 @pytest.mark.parametrize(
     ("said", "reigned"), [(MASTER, ANOTHER), (MASTER, ""), (state(DEMOTED), RUN)]
 )
@@ -125,6 +194,93 @@ def test_h83_what_was_not_promoted_in_this_run_is_not_opened(
     with pytest.raises(NotNow, match="started anew"):
         server_of(place, reigned).open(soon())
     assert client.said == []
+
+
+# --- it does not answer, or obey -----------------------------------------------------------------
+
+
+@pytest.fixture
+def running() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that passes for the server's."""
+    with subprocess.Popen(["sleep", "600"]) as passing:
+        yield passing
+        passing.kill()
+
+
+OPEN = Path("/proc/self/fd")
+
+
+def no_answer(*_: object) -> State:
+    raise NoAnswer(exceptions.TimeoutError("Timeout reading from socket"))
+
+
+def seen_once(
+    monkeypatch: pytest.MonkeyPatch, place: Place, running: subprocess.Popen[bytes]
+) -> RedisServer:
+    """Return a primary that has answered as that process."""
+    answer(monkeypatch, resource, attrs.evolve(MASTER, pid=running.pid))
+    server = server_of(place, RUN)
+    server.observe()
+    return server
+
+
+def test_h84_a_planned_change_kills_nobody_for_one_answer_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch, place: Place, running: subprocess.Popen[bytes]
+) -> None:
+    """What comes back is its last snapshot, and its lease is renewed: it can be asked again."""
+    server = seen_once(monkeypatch, place, running)
+    monkeypatch.setattr(resource, "read_state", no_answer)
+    monkeypatch.setattr(process, "ensure_running", no_answer)
+    with pytest.raises(NotNow):
+        server.demote(planned=True, deadline=soon())
+    assert running.poll() is None
+    server.demote(planned=False, deadline=soon())
+    assert running.wait() == -9
+
+
+def test_a_server_that_refuses_to_follow_nobody_is_killed_when_it_is_demoted_in_haste(
+    monkeypatch: pytest.MonkeyPatch, place: Place, running: subprocess.Popen[bytes]
+) -> None:
+    server = seen_once(monkeypatch, place, running)
+
+    def refuse(*_: object) -> None:
+        raise NoAnswer(exceptions.ResponseError("NOPERM this user has no permissions"))
+
+    monkeypatch.setattr(resource, "detach", refuse)
+    monkeypatch.setattr(resource, "hand_over", refuse)
+    monkeypatch.setattr(process, "ensure_running", no_answer)
+    with pytest.raises(NotNow):
+        server.demote(planned=True, deadline=soon())
+    assert running.poll() is None
+    assert server.demote(planned=False, deadline=soon()) is None
+    assert running.wait() == -9
+
+
+@pytest.mark.parametrize("told", [{"loading": 1}, {"slave_repl_offset": 0}])
+def test_h83_what_is_still_loading_after_a_kill_has_no_position(
+    monkeypatch: pytest.MonkeyPatch, place: Place, told: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(resource, "read_state", no_answer)
+    monkeypatch.setattr(process, "ensure_running", lambda *_: state(DEMOTED, **told))
+    assert server_of(place, ANOTHER).demote(planned=False, deadline=soon()) is None
+    monkeypatch.setattr(process, "ensure_running", lambda *_: state(DEMOTED))
+    where = server_of(place, ANOTHER).demote(planned=False, deadline=soon())
+    assert where == Position((Branch(A),), 100)
+
+
+def test_looking_at_a_server_that_does_not_answer_leaves_no_descriptor_open(
+    monkeypatch: pytest.MonkeyPatch, place: Place, running: subprocess.Popen[bytes]
+) -> None:
+    """It is looked at twice a second, for as long as it hangs."""
+    server = seen_once(monkeypatch, place, running)
+    monkeypatch.setattr(resource, "read_state", no_answer)
+    before = len([*OPEN.iterdir()])
+    for _ in range(5):
+        assert server.observe().role is Role.UNKNOWN
+    assert len([*OPEN.iterdir()]) == before
+    running.kill()
+    running.wait()
+    assert server.observe().role is Role.STOPPED
 
 
 # --- handed over ----------------------------------------------------------------------------------
