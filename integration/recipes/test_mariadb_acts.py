@@ -460,6 +460,26 @@ def test_members_tell_of_each_other_whether_they_take_writes(
     assert stranger.reach(servers["gamma"].member) is Answer.UNKNOWN
 
 
+@pytest.mark.parametrize("option", ["account lock", "with max_queries_per_hour 1"])
+def test_a_server_that_refuses_to_answer_may_take_writes(
+    cluster: Cluster[MariaDBNode], servers: Servers, option: str
+) -> None:
+    cluster["gamma"].ask(f"create user barred@'%' {option}")
+    asking = MariaDB(cluster["beta"].member(), cluster["beta"].placed(user="barred"), domain="acts")
+    assert asking.reach(servers["gamma"].member) is Answer.UNKNOWN
+
+
+def test_one_that_is_not_let_in_says_why_it_does_not_follow(
+    cluster: Cluster[MariaDBNode], servers: Servers
+) -> None:
+    servers["beta"].freeze(None, soon())
+    wrong = MariaDB(
+        cluster["beta"].member(), cluster["beta"].placed(replication_password="x"), domain="acts"
+    )
+    with pytest.raises(NotNow, match=r"1045: .*Access denied"):
+        wrong.follow(servers["alpha"].member, None, soon())
+
+
 def test_without_a_fence_nobody_can_tell_that_another_member_is_off(servers: Servers) -> None:
     assert servers["beta"].fence(servers["alpha"].member, soon()) is Answer.UNKNOWN
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, TypeVar
 
@@ -90,11 +89,7 @@ class Hooks:
         """
         left(deadline)
         environment = {**os.environ, **environment_of(order, deadline, token)}
-        with (
-            tempfile.TemporaryFile() as told,
-            tempfile.TemporaryFile() as output,
-            tempfile.TemporaryFile() as complaint,
-        ):
+        with _open_file() as told, _open_file() as output, _open_file() as complaint:
             told.write(encode(order))
             told.seek(0)
             process = self._launch(order.verb, (told, output, complaint), environment)
@@ -131,17 +126,32 @@ def _await(
     deadline: float,
     began: Callable[[int], None] | None,
 ) -> None:
-    """Wait for its end, and make that sure, whatever ends the wait."""
+    """Wait for its end, and see to it, whatever ends the wait."""
     try:
         if began is not None:
             began(process.pid)
         process.wait(max(deadline - now(), 0.0))
     except subprocess.TimeoutExpired as error:
-        raise HookFailed(verb, "did not end in time, and was killed") from error
-    finally:
-        if process.poll() is None:
-            tree.kill(process.pid)
-            process.wait()
+        raise HookFailed(verb, f"did not end in time, and {_kill(process)}") from error
+    except BaseException:
+        _kill(process)
+        raise
+
+
+def _kill(process: subprocess.Popen[bytes]) -> str:
+    """Kill it with all that came of it; return how that went, as a message says it."""
+    spared = tree.kill(process.pid) if process.returncode is None else set()
+    has_ended = process.poll() is not None
+    if spared:
+        return f"goes on: {tree.complain(spared)}"
+    if has_ended:
+        return "was killed"
+    return f"was killed, but pid {process.pid} goes on: see what disk or mount it waits for"
+
+
+def _open_file() -> IO[bytes]:
+    """Make one in memory: a disk may be full, and the server has to be closed all the same."""
+    return os.fdopen(os.memfd_create("zkelect-hook"), "w+b")
 
 
 def _read_end(file: IO[bytes]) -> bytes:

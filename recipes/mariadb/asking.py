@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +27,8 @@ _LONGEST: Final = 3.0
 _REFUSED: Final = (1044, 1045, 1129, 1130, 1698)
 _WRITING: Final = "SET SESSION tx_read_only = OFF"  # whatever the server's sessions begin with
 _CR_CONN_HOST_ERROR: Final = 2003
+# No name server answers; or our process, or host, has no file or no memory left.
+_OURS: Final = (socket.EAI_AGAIN, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class NoAnswer(ZkelectError, NotNow):
@@ -33,12 +36,14 @@ class NoAnswer(ZkelectError, NotNow):
 
     :ivar code: MariaDB's number of the error; the driver's own begin at 2000.
     :ivar refused: there is a server, and it lets us not in.
+    :ivar ours: it could not even be asked, by a fault on this host.
     """
 
     def __init__(self, error: pymysql.Error) -> None:
         first = next(iter(error.args), 0)
         self.code = first if isinstance(first, int) else 0
         self.refused = self.code in _REFUSED
+        self.ours = any(_number(cause) in _OURS for cause in _causes(error))
         super().__init__(" ".join(str(part) for part in error.args) or type(error).__name__)
 
 
@@ -130,6 +135,17 @@ def _join_remote(
 
 def _unreached(address: object, error: OSError) -> pymysql.OperationalError:
     return pymysql.OperationalError(_CR_CONN_HOST_ERROR, f"no connection to {address}: {error}")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause = error.__cause__ or error.__context__
+    if cause is not None:
+        yield cause
+        yield from _causes(cause)
+
+
+def _number(cause: BaseException) -> int | None:
+    return cause.errno if isinstance(cause, OSError) else None
 
 
 @contextmanager

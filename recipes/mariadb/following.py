@@ -13,7 +13,7 @@ from zkelect.recipes.mariadb.intake import objection
 from zkelect.recipes.mariadb.place import split_address
 from zkelect.recipes.mariadb.state import State, look, read_remote
 from zkelect.recipes.position import Relation, compare
-from zkelect.recipes.resource import NeedsRebuild
+from zkelect.recipes.resource import NeedsRebuild, NotNow
 
 if TYPE_CHECKING:
     from zkelect.recipes.mariadb.asking import Client
@@ -96,13 +96,20 @@ def _attach(client: Client, place: Place, address: str) -> None:
 
 
 def _await(place: Place, deadline: float) -> None:
-    """Wait until it receives and applies."""
+    """Wait until it receives and applies; what is in the way is told, such as a wrong password."""
+    told = ""
+
+    def attached() -> bool:
+        nonlocal told
+        state = look(client, place.database)
+        told = f": {state.fault}: {state.told}" if state.fault else ""
+        return _is_attached(state)
+
     with connect(place, deadline) as client:
-        wait_until(
-            lambda: _is_attached(look(client, place.database)),
-            deadline,
-            "it receives from the primary, and applies that",
-        )
+        try:
+            wait_until(attached, deadline, "it receives from the primary, and applies that")
+        except NotNow as error:
+            raise NotNow(f"{error}{told}") from error
 
 
 def _is_attached(state: State) -> bool:

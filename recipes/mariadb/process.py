@@ -9,8 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from zkelect.recipes.clock import now
 from zkelect.recipes.deadlines import wait_until
 from zkelect.recipes.mariadb.asking import NoAnswer, connect
+from zkelect.recipes.resource import NotNow
 from zkelect.recipes.starting import start
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["answers", "ensure_running", "find_server", "kill"]
 
 _NAMES: Final = ("mariadbd", "mysqld")
+_DYING: Final = 1.0
+"""Seconds for it to end, at least; one that waits for a dead disk does not."""
 
 
 def find_server(data_directory: Path) -> int | None:
@@ -31,15 +35,17 @@ def find_server(data_directory: Path) -> int | None:
     return next((pid for pid in found if _serves(pid, data_directory)), None)
 
 
-def kill(data_directory: Path) -> None:
+def kill(data_directory: Path, deadline: float) -> None:
     """End the server at once, frozen or not; return when it has ended.
 
     It is looked for once: one that is started meanwhile is closed.
+
+    :raises NotNow: it was killed, and has not ended by the deadline.
     """
     pid = find_server(data_directory)
     if pid is not None:
         with suppress(ProcessLookupError):
-            _end(pid, data_directory)
+            _end(pid, data_directory, deadline)
 
 
 def answers(place: Place, deadline: float) -> bool:
@@ -78,12 +84,16 @@ def _serves(pid: int, data_directory: Path) -> bool:
         return False
 
 
-def _end(pid: int, data_directory: Path) -> None:
+def _end(pid: int, data_directory: Path, deadline: float) -> None:
     """Kill it, unless its number was given out again before we had a handle on it."""
     handle = os.pidfd_open(pid)
     try:
         if _serves(pid, data_directory):
             signal.pidfd_send_signal(handle, signal.SIGKILL)
-            select.select([handle], [], [])
+            if not select.select([handle], [], [], max(deadline - now(), _DYING))[0]:
+                raise NotNow(
+                    f"process {pid} of the server in {data_directory} was killed and has not"
+                    " ended; it may take writes still: see what disk or mount it waits for"
+                )
     finally:
         os.close(handle)

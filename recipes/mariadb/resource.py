@@ -31,6 +31,8 @@ _CLAIM_TIMEOUT: Final = 10.0
 _OBEY: Final = 1.0
 """Seconds in which a server that is to be demoted at once has to obey, at most."""
 _FULL: Final = (1040, 1203)  # too many connections, of all or of one account
+# The driver's for no connection, and for one that is lost; and the server's shutdown in progress.
+_NOBODY: Final = (2003, 2006, 2013, 1053)
 
 
 class MariaDB:
@@ -129,7 +131,7 @@ class MariaDB:
         try:
             gate.close_at_once(self._place, now() + min(left(deadline) / 2, _OBEY))
         except NotNow:
-            process.kill(self._place.data_directory)
+            process.kill(self._place.data_directory, deadline)
         return self._come_back(deadline)
 
     def fence(self, member: Member, deadline: float) -> Answer:
@@ -230,7 +232,7 @@ def _newness(state: State) -> str:
 
 
 def _answer_of(error: NoAnswer) -> Answer:
-    """Tell what a refusal means: nothing there takes writes, unless it only lets us not in."""
-    if error.refused:
-        return Answer.UNKNOWN
-    return Answer.YES if error.code in _FULL else Answer.NO
+    """Tell what a refusal means: nothing there takes writes only if nobody answers."""
+    if error.code in _FULL:
+        return Answer.YES
+    return Answer.NO if error.code in _NOBODY and not error.ours else Answer.UNKNOWN

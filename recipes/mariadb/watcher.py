@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from zkelect.recipes.clock import now
 from zkelect.recipes.mariadb.process import kill
 from zkelect.recipes.watching import keep_watch
 
@@ -17,7 +18,7 @@ __all__ = ["strike"]
 
 def strike(data_directory: str) -> None:
     """Kill the server that has this data directory, if one runs."""
-    kill(Path(data_directory))
+    kill(Path(data_directory), now())
 
 
 if __name__ == "__main__":

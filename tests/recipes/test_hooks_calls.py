@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import subprocess
+import sys
+import tempfile
 import threading
 import time
+import warnings
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import pytest
 
 import zkelect
 from zkelect.recipes.clock import now
-from zkelect.recipes.hooks import HookedServer, HookFailed, HookMissing, Hooks, Order, Verb
+from zkelect.recipes.hooks import HookedServer, HookFailed, HookMissing, Hooks, Order, Verb, tree
 from zkelect.recipes.hooks.answer import Said
 from zkelect.recipes.hooks.closing import describe, strike, target_of
 from zkelect.recipes.hooks.order import REQUIRED
@@ -106,6 +112,13 @@ def test_a_hook_that_reads_nothing_and_says_much(folder: Path) -> None:
         ask(folder)
 
 
+def test_a_hook_is_called_when_nothing_can_be_written_to_a_disk(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "full"))
+    assert ask(folder) == Said()
+
+
 # --- what cannot be called ---------------------------------------------------------------------
 
 
@@ -187,6 +200,79 @@ def test_a_daemon_that_it_started_stays(folder: Path, tmp_path: Path) -> None:
         assert not ended(pid)
     finally:
         os.kill(pid, signal.SIGKILL)
+
+
+def pid_of(handle: int) -> int:
+    lines = Path(f"/proc/self/fdinfo/{handle}").read_text().splitlines()
+    return int(dict(line.split(":", 1) for line in lines)["Pid"])
+
+
+@pytest.fixture
+def foreign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """Lend a file: the process that it names is another user's as long as the test runs."""
+    named = tmp_path / "foreign"
+    send = signal.pidfd_send_signal
+
+    def refuse(handle: int, number: int) -> None:
+        if named.exists() and pid_of(handle) == int(named.read_text()):
+            raise PermissionError
+        send(handle, number)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(signal, "pidfd_send_signal", refuse)
+        yield named
+    if named.exists():
+        os.kill(int(named.read_text()), signal.SIGKILL)
+    with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+        gc.collect()  # one that goes on was not waited for
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 60", id="the hook itself"),
+        pytest.param("sleep 60 & echo $! > {0}.new; mv {0}.new {0}; wait", id="below a shell"),
+    ],
+)
+def test_what_runs_as_another_user_is_told_and_not_waited_for(
+    folder: Path, foreign: Path, script: str
+) -> None:
+    write(folder / "open", script.format(foreign))
+    deadline, seconds, told = now(), 0.1, ""
+    while not foreign.exists():
+        seconds *= 2
+        assert seconds < WITHIN
+        deadline = now() + seconds
+        with pytest.raises(HookFailed, match="did not end in time") as raised:
+            ask(folder, deadline=deadline)
+        told = str(raised.value)
+    assert now() < deadline + WITHIN / 2
+    assert "was killed" not in told
+    assert f"goes on: pid {foreign.read_text().strip()} is another user's; run the" in told
+
+
+def test_one_of_another_user_that_makes_more_and_more_does_not_keep_us(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    born: list[subprocess.Popen[bytes]] = []
+
+    def look(_: int) -> set[int]:
+        assert len(born) < 9
+        born.append(subprocess.Popen(["/bin/sleep", "60"]))
+        return {each.pid for each in born}
+
+    def refuse(*_: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(tree, "_members", look)
+    with monkeypatch.context() as patched:
+        patched.setattr(signal, "pidfd_send_signal", refuse)
+        try:
+            assert tree.kill(0)
+        finally:
+            for each in born:
+                each.kill()
+                each.wait()
 
 
 # --- the server's verbs ------------------------------------------------------------------------
@@ -355,8 +441,96 @@ def test_a_close_that_fails_is_called_again(
 ) -> None:
     count = tmp_path / "count"
     write(folder / "close", f"echo >> {count}; test $(wc -l < {count}) = 3 && echo '{{}}'")
+    watch(monkeypatch, folder)
+    strike(target_of("", ""))
+    assert len(count.read_text()) == 3
+
+
+def watch(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Make this the process that strikes."""
     for name, value in describe(Hooks(folder), A).items():
         monkeypatch.setenv(name, value)
+
+
+@pytest.mark.parametrize("error", [OSError("too many open files"), RuntimeError("odd")])
+def test_whatever_is_in_the_way_of_a_close_it_is_called_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    watch(monkeypatch, folder)
+    asked: list[str] = []
+
+    def fail(*_: object) -> None:
+        asked.append("")
+        if len(asked) < 3:
+            raise error
+
+    monkeypatch.setattr(Hooks, "ask", fail)
+    strike(target_of("", ""))
+    assert len(asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("spared", "told"),
+    [
+        (None, "may go on: too many open files"),
+        ({7, 5}, "goes on beside close: pid 5, pid 7 are another user's"),
+    ],
+)
+def test_a_hook_under_way_that_cannot_be_killed_does_not_keep_it_from_closing(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    spared: set[int] | None,
+    told: str,
+) -> None:
+    def kill_run(_: str) -> set[int]:
+        if spared is None:
+            raise OSError("too many open files")
+        return spared
+
+    watch(monkeypatch, folder)
+    write(folder / "close", f"touch {tmp_path}/done; echo '{{}}'")
+    monkeypatch.setattr(tree, "kill_run", kill_run)
+    strike(target_of("", "1/1"))
+    assert (tmp_path / "done").exists()
+    assert told in capfd.readouterr().err
+
+
+@pytest.fixture
+def unheard() -> Iterator[tuple[IO[str], int]]:
+    """Lend a pipe to write messages to, and its other end."""
+    reader, writer = os.pipe()
+    told = os.fdopen(writer, "w", buffering=1)
+    yield told, reader
+    with suppress(OSError):
+        os.close(reader)
+    with suppress(OSError):
+        told.close()
+
+
+@pytest.mark.parametrize("full", [False, True], ids=["broken", "full"])
+def test_a_close_that_fails_is_called_again_when_nobody_hears_that(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    unheard: tuple[IO[str], int],
+    *,
+    full: bool,
+) -> None:
+    told, reader = unheard
+    if full:
+        os.set_blocking(told.fileno(), False)
+        with suppress(BlockingIOError):
+            while True:
+                os.write(told.fileno(), b"x" * 4096)
+        os.set_blocking(told.fileno(), True)
+    else:
+        os.close(reader)
+    count = tmp_path / "count"
+    write(folder / "close", f"echo >> {count}; test $(wc -l < {count}) = 3 && echo '{{}}'")
+    watch(monkeypatch, folder)
+    monkeypatch.setattr(sys, "stderr", told)
     strike(target_of("", ""))
     assert len(count.read_text()) == 3
 

@@ -17,7 +17,7 @@ from zkelect.recipes.mariadb.gtid import Gtid
 from zkelect.recipes.mariadb.history import Promotion
 from zkelect.recipes.mariadb.place import Place
 from zkelect.recipes.mariadb.state import State
-from zkelect.recipes.resource import NeedsRebuild
+from zkelect.recipes.resource import NeedsRebuild, NotNow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,4 +108,15 @@ def test_h82_one_that_turns_out_to_be_apart_is_not_tried_again(
     apart = attrs.evolve(OURS, fault=fault, told="Duplicate entry")
     monkeypatch.setattr(Client, "run", lambda *_: None)
     with pytest.raises(NeedsRebuild, match=f"not the primary's .{fault}: Duplicate entry"):
+        join(monkeypatch, apart)
+
+
+def test_one_that_is_not_let_in_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server goes on trying, as when the primary does not answer yet."""
+    apart = attrs.evolve(
+        OURS, applying=True, receiving="Connecting", fault=1045, told="Access denied for 'repl'"
+    )
+    monkeypatch.setattr(Client, "run", lambda *_: None)
+    monkeypatch.setattr(following, "_STEP", 0.1)
+    with pytest.raises(NotNow, match="applies that: 1045: Access denied for 'repl'"):
         join(monkeypatch, apart)

@@ -48,3 +48,38 @@ def test_an_agent_that_is_gone_leaves_its_last_deadline_behind() -> None:
 )
 def test_the_last_order_counts(orders: tuple[str, ...], struck: list[str]) -> None:
     assert watch(*orders) == struck
+
+
+def test_one_whose_strike_fails_is_struck_again() -> None:
+    struck: list[str] = []
+
+    def strike(target: str) -> None:
+        struck.append(target)
+        if len(struck) < 3:
+            raise OSError("too many open files")
+
+    reader, writer = os.pipe()
+    os.write(writer, f"{order(-1, 'a')}\n".encode())
+    os.close(writer)
+    with os.fdopen(reader, "rb", buffering=0) as heard:
+        keep_watch(heard, strike)
+    assert struck == ["a"] * 3
+
+
+def test_an_order_that_is_taken_back_is_not_tried_again() -> None:
+    reader, writer = os.pipe()
+    os.write(writer, f"{order(-1, 'a')}\n".encode())
+    struck: list[str] = []
+
+    def strike(target: str) -> None:
+        struck.append(target)
+        if len(struck) == 9:
+            pytest.fail("it goes on")
+        if len(struck) == 1:
+            os.write(writer, f"{NEVER}\n".encode())
+            os.close(writer)
+        raise OSError("too many open files")
+
+    with os.fdopen(reader, "rb", buffering=0) as heard:
+        keep_watch(heard, strike)
+    assert struck == ["a"]
