@@ -5,27 +5,21 @@ Recipes start servers that are daemons, children of nobody; :mod:`.reaper` ends 
 
 from __future__ import annotations
 
-import ctypes
-import os
 import subprocess
-from contextlib import ExitStack, suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
-from recipes.background import Background
 from recipes.node import Node
 from recipes.reaper import reaping
+from recipes.undertaker import Undertaker
 from servers.process import as_user, home
 
 from zkelect.testing.ports import Port
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
 __all__ = ["Cluster", "NodeT"]
-
-_PR_SET_CHILD_SUBREAPER: Final = 36
-_libc: Final = ctypes.CDLL(None)
 
 NodeT = TypeVar("NodeT", bound=Node)
 
@@ -52,7 +46,7 @@ class Cluster(Generic[NodeT]):
         with ExitStack() as opened:
             self.folder = opened.enter_context(home("cluster", self.kind.account))
             opened.enter_context(reaping(self.folder))
-            opened.enter_context(_Undertaker(self.nodes.values()))
+            opened.enter_context(Undertaker(self._running))
             self.kind.prepare(self.folder)
             for name in self._names:
                 self._add(name, opened)
@@ -68,6 +62,9 @@ class Cluster(Generic[NodeT]):
     def others(self, name: str) -> list[NodeT]:
         return [node for node in self.nodes.values() if node.name != name]
 
+    def _running(self) -> list[int]:
+        return [pid for node in list(self.nodes.values()) if (pid := node.pid) is not None]
+
     def _add(self, name: str, opened: ExitStack) -> None:
         port = Port()
         opened.callback(port.release)
@@ -80,27 +77,3 @@ class Cluster(Generic[NodeT]):
         node.make(primary)
         node.start()
         node.join(primary)
-
-
-class _Undertaker(Background):
-    """Reaps servers that have ended: the first process of some machines is slow at it."""
-
-    def __init__(self, nodes: Collection[Node]) -> None:
-        super().__init__(self._work)
-        self._nodes = nodes
-        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-    def _work(self) -> None:
-        pids: set[int] = set()
-        while not self.done.wait(0.02):
-            pids.update(pid for node in list(self._nodes) if (pid := node.pid) is not None)
-            _reap(pids)
-
-
-def _reap(pids: set[int]) -> None:
-    """Reap those that have ended and were left to us; forget those that are gone."""
-    for pid in list(pids):
-        with suppress(ChildProcessError):
-            os.waitpid(pid, os.WNOHANG)
-        if not Path(f"/proc/{pid}").exists():
-            pids.remove(pid)

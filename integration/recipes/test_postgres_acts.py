@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 import psycopg
 import pytest
-from election.waiting import until
+from election.waiting import LONG, until
 from recipes.acts import follow, resources, soon, switch_over, take_over
+from recipes.background import Background
 from recipes.cluster import Cluster
 from recipes.postgres_node import PostgresNode
 
 from zkelect.recipes.clock import now
 from zkelect.recipes.member import Answer, Role
 from zkelect.recipes.postgres import Postgres
+from zkelect.recipes.postgres.state import read_state
 from zkelect.recipes.resource import NeedsRebuild, NotNow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_MUCH: Final = (
+    "insert into rows (text) select repeat(md5(n::text), 40) from generate_series(1, 3000) as n"
+)
 
 
 @pytest.fixture
@@ -286,6 +294,37 @@ def test_a_rewinding_that_was_interrupted_is_not_begun_again(
 
 
 # --- what a standby takes in -------------------------------------------------------------------
+
+
+def test_h81_a_standby_that_was_cut_off_within_a_record_catches_up(
+    cluster: Cluster[PostgresNode], servers: dict[str, Postgres]
+) -> None:
+    """One that lags is, about every other time: it is sent pages of WAL, and not records."""
+    alpha, beta, _ = servers.values()
+    done = threading.Event()
+    writing = partial(keep_writing, cluster["alpha"], done)
+    with Background(writing, writing):
+        try:
+            until(partial(was_torn, cluster["beta"], beta, alpha), "it was", within=LONG)
+        finally:
+            done.set()
+
+
+def keep_writing(node: PostgresNode, done: threading.Event) -> None:
+    """Write more than a standby can keep up with."""
+    with node.connect() as connection:
+        while not done.is_set():
+            connection.execute(_MUCH)
+
+
+def was_torn(node: PostgresNode, server: Postgres, primary: Postgres) -> bool:
+    """Cut a standby off, and see it catch up; tell whether that was within a record."""
+    follow(server, primary)
+    server.freeze(None, soon())
+    server.catch_up(soon())
+    state = read_state(node.place, soon())
+    assert state.replayed is not None
+    return state.received is not None and state.received > state.replayed
 
 
 def test_a_frozen_standby_takes_in_nothing_from_a_primary_that_lives(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from election.waiting import until
 from recipes.acts import follow, resources, take_over
 from recipes.cluster import Cluster
 from recipes.postgres_node import PostgresNode
@@ -64,3 +65,20 @@ def test_h82_a_rewinding_fetches_wal_from_the_archive(cluster: Cluster[PostgresN
         follow(servers["alpha"], servers["beta"])
         assert servers["alpha"].observe().role is Role.REPLICA
         assert cluster["alpha"].ask("select to_regclass('apart')::text") is None
+
+
+def test_h82_an_agent_starts_an_old_primary_whose_archive_has_another_history(
+    cluster: Cluster[PostgresNode], archive: Path
+) -> None:
+    """With the archive it does not start, and the agent would end each time."""
+    with resources(cluster) as servers:
+        follow(servers["beta"], servers["alpha"])
+        cluster["beta"].cut_off()
+        cluster["alpha"].ask("create table apart (number int)")
+        cluster["alpha"].ask("checkpoint")  # where it begins to recover is past the fork
+        cluster["alpha"].kill()
+        take_over(servers["beta"])
+        until(lambda: [*archive.glob("*.history")], "the archive has the new history")
+        servers["alpha"].check()
+        assert servers["alpha"].observe().role is Role.DEMOTED
+        follow(servers["alpha"], servers["beta"])

@@ -6,10 +6,11 @@ import os
 import re
 import subprocess
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from recipes.reaper import reaping
+from recipes.undertaker import Undertaker
 from servers.process import home
 
 from zkelect.testing.ports import Port
@@ -25,6 +26,7 @@ __all__ = ["commands_of", "free_ports", "run_tutorial"]
 _COMMAND: Final = f"""#!/bin/sh\nexec {sys.executable} -m zkelect.cli "$@"\n"""
 _WITHIN: Final = 240.0
 """Seconds: an outer bound."""
+_PID_FILES: Final = ("*/*/postmaster.pid", "*/*/pid", "*/*/*.pid", "*/*.pid")
 _LOGS: Final = ("printed", "*.agent", "*.log")
 
 
@@ -57,7 +59,12 @@ def run_tutorial(script: str, zookeeper: LocalEnsemble, tools: Path, *, account:
     """
     (tools / "zkelect").write_text(_COMMAND)
     (tools / "zkelect").chmod(0o755)
-    with home("tutorial", account) as lab, _told(lab), reaping(lab):
+    with (
+        home("tutorial", account) as lab,
+        _told(lab),
+        reaping(lab),
+        Undertaker(lambda: _servers(lab), pause=0.2),
+    ):
         environment = {
             **os.environ,
             "PATH": f"{tools}:{os.environ['PATH']}",
@@ -77,6 +84,13 @@ def run_tutorial(script: str, zookeeper: LocalEnsemble, tools: Path, *, account:
                 check=False,
             )
         assert done.returncode == 0
+
+
+def _servers(lab: Path) -> Iterator[int]:
+    """Yield the first process of each server, as it has written it down."""
+    for file in (file for pattern in _PID_FILES for file in lab.glob(pattern)):
+        with suppress(OSError, ValueError, IndexError):  # it is being written, or goes
+            yield int(file.read_text().split()[0])
 
 
 @contextmanager

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from zkelect.recipes.position import Position
     from zkelect.recipes.postgres.place import Place
 
-__all__ = ["same_bytes"]
+__all__ = ["names_of", "same_bytes"]
 
 _SEGMENT_SIZE: Final = "select bytes_per_wal_segment from pg_control_init()"
 _DIGEST: Final = "select sha256(pg_read_binary_file(%s, 0, %s, true))"  # null: no such file
@@ -36,17 +36,17 @@ def same_bytes(
     (size,) = ask(source, _SEGMENT_SIZE, deadline)
     last = Lsn(max(ours.offset - 1, 0))
     length = last.byte % size + 1
-    mine = _our_digest(place, _names(ours, last, size), length)
+    mine = _our_digest(place, names_of(ours, last, size), length)
     if mine is None:
         return None
-    for name in _names(theirs, last, size):
+    for name in names_of(theirs, last, size):
         (digest,) = ask(source, _DIGEST, deadline, f"pg_wal/{name}", length)
         if digest is not None:
             return bool(digest == mine)
     return None
 
 
-def _names(position: Position, at: Lsn, size: int) -> Iterator[str]:
+def names_of(position: Position, at: Lsn, size: int) -> Iterator[str]:
     """Yield what the segment may be called, the latest timeline first.
 
     A new timeline begins with a copy of the segment in which the old one was left.

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Final
 from zkelect import InvalidArgument
 from zkelect.recipes.clock import now
 from zkelect.recipes.postgres.asking import NoAnswer, ask, connect, locate
-from zkelect.recipes.postgres.lifecycle import control, find_postmaster, start
-from zkelect.recipes.resource import Unfit
+from zkelect.recipes.postgres.lifecycle import APART, control, find_postmaster, start_alone
+from zkelect.recipes.postgres.programs import ProgramFailed
+from zkelect.recipes.postgres.rewinding import refuse_half_rewound
+from zkelect.recipes.resource import NeedsRebuild, Unfit
 
 if TYPE_CHECKING:
     from zkelect.recipes.postgres.place import Place
@@ -37,8 +39,13 @@ _MUST_BE: Final = {
 def check(place: Place, deadline: float) -> None:
     """Look at the data, then at the server; one that is stopped, and a standby, is started.
 
+    One that is being rewound is left alone: an agent before this one has looked at it, and to
+    follow goes on with the rewinding, however long that takes.
+
     :raises Unfit: it cannot be looked after; the text says what to change.
     """
+    if _is_being_rewound(place):
+        return
     _check_data(place)
     if find_postmaster(place) is None:
         _refuse_unseen(place, deadline)
@@ -54,6 +61,16 @@ def check(place: Place, deadline: float) -> None:
             " primary wrote too much; set wal_log_hints = on and restart the server, or stop it"
             " and run pg_checksums --enable"
         )
+
+
+def _is_being_rewound(place: Place) -> bool:
+    try:
+        refuse_half_rewound(place)
+    except NeedsRebuild as error:
+        raise Unfit(str(error)) from error
+    except ProgramFailed:
+        return False  # nothing has been changed; when it is tried again, it says so again
+    return place.rewinding.exists()
 
 
 def _check_data(place: Place) -> None:
@@ -93,7 +110,7 @@ def _start(place: Place, deadline: float) -> None:
             f"the server of {place.data_directory} does not run, and was no standby; start it"
             " yourself if its data may be served, then the agent"
         )
-    start(place, deadline)
+    start_alone(place, deadline)  # an old primary may have WAL that its archive knows nothing of
 
 
 def _check_server(place: Place, deadline: float) -> None:
@@ -115,8 +132,10 @@ def _check_settings(place: Place, deadline: float) -> None:
     with connect(place.local, deadline) as connection:
         rows = connection.execute("select name, setting, source from pg_settings").fetchall()
     settings = {name: (value, source) for name, value, source in rows}
+    # As we start an old primary until it is rewound; its files say what it is afterwards.
+    apart = all(settings[name] == (value, "command line") for name, value in APART.items())
     for name, (wanted, why) in _MUST_BE.items():
-        if settings[name][0] != wanted:
+        if settings[name][0] != wanted and not (apart and name in APART):
             raise Unfit(f"{name} is {settings[name][0]!r}; set it to {wanted!r}: {why}")
     for name in _OURS:
         if settings[name][1] == "command line":

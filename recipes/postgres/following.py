@@ -16,7 +16,7 @@ from zkelect.recipes.postgres.gate import CLOSED
 from zkelect.recipes.postgres.intake import apply_received
 from zkelect.recipes.postgres.lifecycle import bar, find_postmaster, kill, start, start_alone
 from zkelect.recipes.postgres.naming import slot_of
-from zkelect.recipes.postgres.rewinding import Rewinding, refuse_half_rewound
+from zkelect.recipes.postgres.rewinding import Rewinding
 from zkelect.recipes.postgres.settings import apply, write_settings
 from zkelect.recipes.postgres.state import read_state
 from zkelect.recipes.postgres.timelines import Verdict, judge
@@ -75,7 +75,6 @@ class Following:
         source = self._place.remote(address)
         settings = self._settings(address)
         if not self._rewinding.begun:
-            refuse_half_rewound(self._place)
             if self._is_attached(settings, deadline):
                 self._drop_slots(deadline)
                 return

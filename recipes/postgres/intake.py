@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from zkelect.recipes.deadlines import wait_until
 from zkelect.recipes.position import Relation, compare
 from zkelect.recipes.postgres.asking import locate
+from zkelect.recipes.postgres.records import is_torn
 from zkelect.recipes.postgres.settings import apply
-from zkelect.recipes.postgres.state import read_state
+from zkelect.recipes.postgres.state import State, read_state
 from zkelect.recipes.resource import NotNow
 
 if TYPE_CHECKING:
@@ -68,7 +69,21 @@ def apply_received(place: Place, deadline: float) -> Position:
         state = read_state(place, deadline)
         if state.paused:
             raise NotNow("replay is paused: select pg_wal_replay_resume()")
-        return not state.standby or state.settled
+        return not state.standby or state.settled or _ends_torn(place, state, deadline)
 
     wait_until(applied, deadline, "all received WAL is replayed")
     return locate(place.local, deadline)
+
+
+def _ends_torn(place: Place, state: State, deadline: float) -> bool:
+    """Tell whether what it has ends within a record, the rest of which nobody sends any more.
+
+    The end is replayed never then. That replay waits does not tell: after its receiver has ended it
+    waits, too, before it looks at what that has left.
+    """
+    if state.follows or state.receiver is not None or state.replayed is None:
+        return False
+    if state.received is None or not state.idle:
+        return False
+    position = locate(place.local, deadline)
+    return is_torn(place, position, after=state.replayed, end=state.received, deadline=deadline)

@@ -11,6 +11,7 @@ import os
 import shlex
 import signal
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,11 +21,13 @@ from zkelect.recipes.postgres.gate import CLOSED
 from zkelect.recipes.postgres.processes import find_roots, kill_tree, works_in
 from zkelect.recipes.postgres.programs import ProgramFailed, run
 from zkelect.recipes.postgres.settings import write_file, write_settings
+from zkelect.recipes.resource import NotNow
 
 if TYPE_CHECKING:
     from zkelect.recipes.postgres.place import Place
 
 __all__ = [
+    "APART",
     "bar",
     "control",
     "find_postmaster",
@@ -35,7 +38,8 @@ __all__ = [
     "stop",
 ]
 
-_APART: Final = ("-c", "restore_command=", "-c", "recovery_target_timeline=current")
+APART: Final = {"restore_command": "", "recovery_target_timeline": "current"}
+"""On the command line of a server that is started alone, when it does not start without."""
 _ALONE: Final = {"primary_conninfo": "", "primary_slot_name": "", **CLOSED}
 
 
@@ -59,7 +63,7 @@ def bar(place: Place) -> None:
 def mark_as_standby(place: Place) -> None:
     """Leave the mark that makes the server start as a standby."""
     if not place.signal.exists():
-        write_file(place, place.signal, "")
+        write_file(place, place.signal, b"")
 
 
 def start_alone(place: Place, deadline: float) -> None:
@@ -75,15 +79,22 @@ def start_alone(place: Place, deadline: float) -> None:
     try:
         start(place, deadline)
     except ProgramFailed:
-        start(place, deadline, *_APART)
+        apart = (("-c", f"{name}={value}") for name, value in APART.items())
+        start(place, deadline, *chain.from_iterable(apart))
 
 
 def start(place: Place, deadline: float, *options: str) -> None:
     """Start the server as a standby, and wait until it can be asked.
 
     :param options: for this time, besides those of the place.
-    :raises NotNow: it cannot be by the deadline, and is still at it.
+    :raises NotNow: it cannot be by the deadline, and is still at it; or a rewinding has begun,
+        and its data are of use to nobody before that has ended and the server follows.
     """
+    if place.rewinding.exists():
+        raise NotNow(
+            f"a pg_rewind of {place.data_directory} is at work, or was interrupted: see"
+            f" {place.rewinding}; the server is started again when it follows"
+        )
     if find_postmaster(place) is not None:
         return
     mark_as_standby(place)

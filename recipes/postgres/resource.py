@@ -34,7 +34,7 @@ from zkelect.recipes.postgres.naming import check_name
 from zkelect.recipes.postgres.place import check_address
 from zkelect.recipes.postgres.programs import ProgramFailed
 from zkelect.recipes.postgres.state import State, read_state
-from zkelect.recipes.resource import NotNow
+from zkelect.recipes.resource import NotNow, Unfit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -99,7 +99,10 @@ class Postgres:
         :raises Unfit: it cannot.
         """
         claim(self._place.data_directory)
-        checks.check(self._place, now() + _CHECK_TIMEOUT)
+        try:
+            checks.check(self._place, now() + _CHECK_TIMEOUT)
+        except NotNow as error:
+            raise Unfit(f"it cannot be looked at within {_CHECK_TIMEOUT:g} s: {error}") from error
 
     def observe(self) -> Observed:
         """Look at the server."""

@@ -2,24 +2,31 @@
 
 A pg_rewind that was interrupted leaves data that nobody can use (pg_rewind, "Warnings"). So it is
 never cut short by a deadline, it runs on when this process ends, and its traces are in a file
-beside the data until the server has been started on what it made.
+beside the data until the server may be started on what it made. Another agent goes on with it.
+
+All files that are not of relations become the source's, so ours are kept beside the data, too.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 import subprocess
 from typing import TYPE_CHECKING, Final
 
-from zkelect.recipes.deadlines import left
+from zkelect.recipes.deadlines import wait_until
 from zkelect.recipes.postgres.asking import ask
-from zkelect.recipes.postgres.lifecycle import control, mark_as_standby, stop
-from zkelect.recipes.postgres.programs import identity, run
+from zkelect.recipes.postgres.lifecycle import control, find_postmaster, mark_as_standby, stop
+from zkelect.recipes.postgres.programs import ProgramFailed, identity
 from zkelect.recipes.postgres.promoting import checkpoint
 from zkelect.recipes.postgres.settings import write_file
-from zkelect.recipes.resource import NeedsRebuild, NotNow
+from zkelect.recipes.resource import NeedsRebuild
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
     from zkelect.recipes.postgres.place import Place
 
 __all__ = ["Rewinding", "refuse_half_rewound"]
@@ -29,7 +36,23 @@ select (select setting from pg_file_settings where name = 'restore_command'
         order by seqno desc limit 1),
        current_setting('config_file')
 """
-_CONFIGURATION: Final = ("postgresql.conf", "postgresql.auto.conf", "pg_hba.conf", "pg_ident.conf")
+_USED: Final = """
+select array(select sourcefile from pg_file_settings where sourcefile is not null
+             union
+             select setting from pg_settings where setting <> '' and name in (
+                 'config_file', 'hba_file', 'ident_file', 'krb_server_keyfile', 'ssl_ca_file',
+                 'ssl_cert_file', 'ssl_crl_file', 'ssl_dh_params_file', 'ssl_key_file'))
+"""
+_LEAST: Final = ("postgresql.conf", "postgresql.auto.conf", "pg_hba.conf", "pg_ident.conf")
+
+# Lines of the trace besides pg_rewind's own.
+_TRIED: Final = "zkelect: nothing is changed yet"
+_BEGUN: Final = "zkelect: from here on data are changed"
+_ENDED: Final = "zkelect: it has ended well"
+# The second line is on the disk before anything is changed, also when the power fails.
+_WORK: Final = f"""
+"$@" --dry-run && echo "{_BEGUN}" && sync "$0" && "$@" && echo "{_ENDED}"
+"""
 
 
 class Rewinding:
@@ -37,13 +60,12 @@ class Rewinding:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._running: subprocess.Popen[bytes] | None = None
-        self._kept: dict[str, str] = {}
+        self._child: subprocess.Popen[bytes] | None = None
 
     @property
     def begun(self) -> bool:
-        """Whether one of ours is under way."""
-        return self._running is not None
+        """Whether one is under way, by whatever agent it was begun."""
+        return self._place.rewinding.exists()
 
     def advance(self, source: str, deadline: float) -> None:
         """Rewind the server to the source's history; afterwards it is stopped.
@@ -53,9 +75,13 @@ class Rewinding:
         :raises NeedsRebuild: it cannot be, or went wrong.
         :raises ProgramFailed: it would not work, and nothing has been changed.
         """
-        if self._running is None:
+        if not self.begun:
             self._begin(source, deadline)
         self._await(deadline)
+        refuse_half_rewound(self._place)
+        _give_back(self._place)
+        mark_as_standby(self._place)
+        _forget(self._place)
 
     def _begin(self, source: str, deadline: float) -> None:
         place = self._place
@@ -69,19 +95,20 @@ class Rewinding:
             "--no-ensure-shutdown",
             *_archive(place, deadline),
         )
+        _keep(place, _used(place, deadline))  # while it runs: what cannot be kept does not stop it
         stop(place, deadline)
         checkpoint(source, deadline)
-        run(place, "pg_rewind", *arguments, "--dry-run", deadline=deadline)
-        self._kept = _configuration(place)
-        self._running = self._launch(*arguments)
+        self._child = self._launch(*arguments)
 
     def _launch(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Try it, then do it, in the background: both read all WAL since the histories part."""
         place = self._place
-        write_file(place, place.rewinding, "")
-        command = [place.program("pg_rewind"), "-D", str(place.data_directory), *arguments]
+        write_file(place, place.rewinding, f"{_TRIED}\n".encode())
+        program = [place.program("pg_rewind"), "-D", str(place.data_directory), *arguments]
         with place.rewinding.open("ab") as trace:
+            fcntl.flock(trace, fcntl.LOCK_EX)  # the child inherits it: held as long as that runs
             return subprocess.Popen(
-                command,
+                ["/bin/sh", "-c", _WORK, str(place.rewinding), *program],
                 stdin=subprocess.DEVNULL,
                 stdout=trace,
                 stderr=subprocess.STDOUT,
@@ -92,33 +119,56 @@ class Rewinding:
             )
 
     def _await(self, deadline: float) -> None:
-        assert self._running is not None
-        try:
-            status = self._running.wait(left(deadline))
-        except subprocess.TimeoutExpired as error:
-            raise NotNow("pg_rewind is still at work") from error
-        self._running = None
-        if status != 0:
-            refuse_half_rewound(self._place)
-        for name, text in self._kept.items():
-            write_file(self._place, self._place.data_directory / name, text)
-        mark_as_standby(self._place)
-        self._place.rewinding.unlink()
+        wait_until(lambda: not _is_at_work(self._place), deadline, "pg_rewind has ended")
+        if self._child is not None:
+            self._child.wait()
+            self._child = None
 
 
 def refuse_half_rewound(place: Place) -> None:
-    """Raise if a rewinding began here and is not known to have ended well.
+    """Raise if a rewinding began here, is not at work any more, and did not end well.
+
+    One of which only the trial was made is forgotten.
 
     :raises NeedsRebuild: with what pg_rewind said.
+    :raises ProgramFailed: it was forgotten; with what pg_rewind said.
     """
+    works = _is_at_work(place)  # first: what it prints after this is of no account
     try:
         printed = place.rewinding.read_text("utf-8", "replace")
     except FileNotFoundError:
         return
+    said = " ".join(printed.rpartition(_BEGUN)[2].split()) or "it said nothing"
+    why = f"a pg_rewind was interrupted or failed: {said}"
+    if works or printed.endswith(f"{_ENDED}\n"):
+        if find_postmaster(place) is None:
+            return
+        why = "the server was started while a pg_rewind was at work on its data"
+    elif printed.startswith(_TRIED) and _BEGUN not in printed:
+        _forget(place)
+        raise ProgramFailed("pg_rewind --dry-run", 1, printed.removeprefix(_TRIED))
     raise NeedsRebuild(
-        f"a pg_rewind was interrupted or failed: {' '.join(printed.split()) or 'it said nothing'};"
-        f" copy it anew with pg_basebackup, then delete {place.rewinding}"
+        f"{why}; copy it anew with pg_basebackup, then delete {place.rewinding}, and {_kept(place)}"
+        " when you need nothing of its old configuration any more"
     )
+
+
+def _forget(place: Place) -> None:
+    """Take away the traces: the last one of them last."""
+    shutil.rmtree(_kept(place), ignore_errors=True)
+    place.rewinding.unlink()
+
+
+def _is_at_work(place: Place) -> bool:
+    """Tell whether a pg_rewind runs, by the lock that it has inherited."""
+    try:
+        with place.rewinding.open("rb") as trace:
+            fcntl.flock(trace, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
 
 
 def _archive(place: Place, deadline: float) -> tuple[str, ...]:
@@ -130,7 +180,69 @@ def _archive(place: Place, deadline: float) -> tuple[str, ...]:
     return ("--restore-target-wal", f"--config-file={config}") if command else ()
 
 
-def _configuration(place: Place) -> dict[str, str]:
-    """Return the configuration in the data directory: pg_rewind replaces it by the source's."""
-    files = {name: place.data_directory / name for name in _CONFIGURATION}
-    return {name: file.read_text("utf-8") for name, file in files.items() if file.exists()}
+# --- the files that are kept ----------------------------------------------------------------------
+
+
+def _used(place: Place, deadline: float) -> set[Path]:
+    """Return what of the server's configuration, certificates and keys is with its data.
+
+    The server itself names the files; one that does not answer is not rewound yet. It names no
+    file in which nothing is set, but would miss it: so all ``*.conf`` beside a named one count.
+    """
+    home = place.data_directory.resolve()
+    (named,) = ask(place.local, _USED, deadline)
+    files = {part for name in (*_LEAST, *named) for part in _within(home, home / name)}
+    beside = {conf for folder in {file.parent for file in files} for conf in folder.glob("*.conf")}
+    return files | {part for conf in beside for part in _within(home, conf)}
+
+
+def _within(home: Path, path: Path) -> Iterator[Path]:
+    """Yield what of a path is in that directory: symbolic links on the way, and the file."""
+    for step in (*path.parents, path):
+        if step.is_symlink() and (folder := step.parent.resolve()).is_relative_to(home):
+            yield folder / step.name
+    if path.is_file() and (file := path.resolve()).is_relative_to(home):
+        yield file
+
+
+def _kept(place: Place) -> Path:
+    """Return the folder of what is kept, where pg_rewind does not delete it."""
+    return place.data_directory.with_name(f"{place.data_directory.name}.kept")
+
+
+def _keep(place: Place, files: Iterable[Path]) -> None:
+    home, kept = place.data_directory.resolve(), _kept(place)
+    if kept.exists():
+        shutil.rmtree(kept)
+    _make_folder(place, kept)
+    for file in files:
+        _copy(place, file, kept / file.relative_to(home))
+
+
+def _give_back(place: Place) -> None:
+    kept = _kept(place)
+    for copy in sorted(kept.rglob("*")):
+        if copy.is_symlink() or copy.is_file():
+            _copy(place, copy, place.data_directory / copy.relative_to(kept))
+
+
+def _copy(place: Place, file: Path, copy: Path) -> None:
+    """Copy a file with its owner and mode; a link stays one, to where it points."""
+    _make_folder(place, copy.parent)
+    if not file.is_symlink():
+        write_file(place, copy, file.read_bytes(), file.stat())
+        return
+    draft = copy.with_name(f"{copy.name}.zkelect")
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(file.readlink())
+    draft.replace(copy)
+
+
+def _make_folder(place: Place, folder: Path) -> None:
+    """Make a folder, and those above it, that only the owner of the data may look into."""
+    if folder.is_dir():
+        return
+    _make_folder(place, folder.parent)
+    folder.mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        os.chown(folder, *place.owner)

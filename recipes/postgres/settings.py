@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from typing import TYPE_CHECKING, Final
 
 from zkelect.recipes.deadlines import wait_until
@@ -43,23 +44,30 @@ def quoted(value: str) -> str:
 
 
 def write_settings(place: Place, settings: Mapping[str, str]) -> None:
-    """Write settings into the file, for the next start or reload."""
+    """Write settings into the file, for the next start or reload.
+
+    Other lines stay as they are: ALTER SYSTEM writes in the encoding of its database.
+    """
     try:
-        text = place.settings.read_text("utf-8")
+        text = place.settings.read_text("utf-8", "surrogateescape")
     except FileNotFoundError:
         text = ""
     if (new := edited(text, settings)) != text:
-        write_file(place, place.settings, new)
+        write_file(place, place.settings, new.encode("utf-8", "surrogateescape"))
 
 
-def write_file(place: Place, path: Path, text: str) -> None:
-    """Replace a file of the server's in one step, forced to the disk, owned as the data are."""
+def write_file(
+    place: Place, path: Path, content: bytes, like: os.stat_result | None = None
+) -> None:
+    """Replace a file of the server's in one step, forced to the disk.
+
+    :param like: whose owner and mode it gets; None: the owner of the data alone has it.
+    """
     draft = path.with_name(f"{path.name}.zkelect")
-    with draft.open("w", encoding="utf-8") as file:
+    with draft.open("wb") as file:
         os.fchmod(file.fileno(), 0o600)
-        if os.geteuid() == 0:
-            os.fchown(file.fileno(), *place.owner)
-        file.write(text)
+        _give_away(place, file.fileno(), like)
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)
@@ -68,6 +76,18 @@ def write_file(place: Place, path: Path, text: str) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _give_away(place: Place, file: int, like: os.stat_result | None) -> None:
+    if like is None:
+        if os.geteuid() == 0:
+            os.fchown(file, *place.owner)
+        return
+    try:
+        os.fchown(file, like.st_uid, like.st_gid)
+    except PermissionError:
+        return  # it is ours now: PostgreSQL refuses a key of its own that others may read
+    os.fchmod(file, stat.S_IMODE(like.st_mode))
 
 
 def apply(place: Place, settings: Mapping[str, str], deadline: float) -> None:
@@ -80,7 +100,8 @@ def apply(place: Place, settings: Mapping[str, str], deadline: float) -> None:
     write_settings(place, settings)
     before, _ = ask(place.local, f"{_LOADED}, pg_reload_conf()", deadline)
     # The postmaster reads the file first, and a session inherits the time from it.
-    wait_until(lambda: ask(place.local, _LOADED, deadline)[0] > before, deadline, "settings read")
+    # Another time, not a later one: the host's clock may be set back.
+    wait_until(lambda: ask(place.local, _LOADED, deadline)[0] != before, deadline, "settings read")
     found = read_settings(place, settings, deadline)
     for name, value in settings.items():
         if found[name] != value:

@@ -12,7 +12,7 @@ import pytest
 
 from zkelect.recipes.clock import now
 from zkelect.recipes.position import Position
-from zkelect.recipes.postgres import agreement, following, lifecycle, rewinding
+from zkelect.recipes.postgres import agreement, following, lifecycle, rewinding, settings
 from zkelect.recipes.postgres.controldata import ControlData
 from zkelect.recipes.postgres.following import Following
 from zkelect.recipes.postgres.lsn import Lsn
@@ -185,6 +185,27 @@ def test_h82_without_checksums_or_hints_nothing_is_rewound(
         rewinding.Rewinding(place).advance("theirs", soon())
 
 
+# --- what is written ------------------------------------------------------------------------------
+
+
+def test_a_server_whose_clock_is_set_back_has_read_its_settings_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, place: Place
+) -> None:
+    """Else each such write would wait until its deadline."""
+    loaded = iter([(1000.0, True), (1000.0,), (400.0,)])
+    monkeypatch.setattr(settings, "ask", lambda *_: next(loaded))
+    monkeypatch.setattr(settings, "read_settings", lambda *_: {"work_mem": "8MB"})
+    settings.apply(place, {"work_mem": "8MB"}, soon())
+    assert not list(loaded)
+
+
+def test_what_others_wrote_into_the_settings_stays_byte_by_byte(place: Place) -> None:
+    """ALTER SYSTEM writes in the encoding of its database."""
+    place.settings.write_bytes(b"cluster_name = 'gr\xfc\xdfe'\n")
+    settings.write_settings(place, {"work_mem": "8MB"})
+    assert place.settings.read_bytes() == b"cluster_name = 'gr\xfc\xdfe'\nwork_mem = '8MB'\n"
+
+
 # --- the start ------------------------------------------------------------------------------------
 
 
@@ -224,7 +245,6 @@ def test_a_try_that_did_not_fit_is_given_more_time(
 
     monkeypatch.setattr(following, "now", lambda: clock[0])
     monkeypatch.setattr(following, "find_postmaster", lambda _: 1)
-    monkeypatch.setattr(following, "refuse_half_rewound", lambda _: None)
     monkeypatch.setattr(following, "read_state", look)
     joining = Following(place, "db1")
     for _ in range(6):

@@ -103,6 +103,16 @@ def soon() -> float:
     return now() + 60
 
 
+def test_a_server_that_is_not_to_be_looked_at_in_time_is_refused(
+    server: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent ends with a message, and not with where it happened."""
+    monkeypatch.setattr(resource, "claim", lambda folder: None)
+    monkeypatch.setattr(resource.checks, "check", fail)
+    with pytest.raises(Unfit, match=r"within 60 s: not by the deadline"):
+        server.check()
+
+
 # --- it may become the primary at any moment ---------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from zkelect.cli.drawing import Column, Line, Page, Table, new_console, print_li
 from zkelect.cli.formats import Format, formatted, write_json, write_rows
 from zkelect.cli.outcomes import pause_fields
 from zkelect.cli.promote.membership import cluster
-from zkelect.cli.promote.policies import deciding
+from zkelect.cli.promote.policies import deciding, synchronizing
 from zkelect.recipes.operating import Promotion
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ _COLUMNS: Final = (
 @click.command(short_help="Show the members: role, position, lag, why not eligible.")
 @cluster
 @formatted
+@synchronizing
 @deciding
 @reaching
 def status(target: Target, path: str, output: Format, policy: Policy) -> None:
