@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import psycopg
 import pytest
+import sqlalchemy
 
-from zkelect import RequestFailed
+from zkelect import RequestFailed, stores
 from zkelect.recipes.clock import now
 from zkelect.recipes.member import Member, Role
-from zkelect.recipes.postgres import Place, Postgres, resource, synchrony
+from zkelect.recipes.postgres import (
+    Place,
+    Postgres,
+    checks,
+    intake,
+    promoting,
+    resource,
+    synchrony,
+)
 from zkelect.recipes.postgres.asking import NoAnswer
 from zkelect.recipes.postgres.state import State
 from zkelect.recipes.resource import NotNow, Unfit
@@ -86,10 +95,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     }
     for name, value in given.items():
         monkeypatch.setattr(resource, name, value)
-    monkeypatch.setattr(
-        resource.promoting, "is_primary", lambda place, deadline: not made.state.standby
-    )
-    monkeypatch.setattr(resource.intake, "apply_received", lambda place, deadline: None)
+    monkeypatch.setattr(promoting, "is_primary", lambda place, deadline: not made.state.standby)
+    monkeypatch.setattr(intake, "apply_received", lambda place, deadline: None)
     return made
 
 
@@ -108,7 +115,7 @@ def test_a_server_that_is_not_to_be_looked_at_in_time_is_refused(
 ) -> None:
     """The agent ends with a message, and not with where it happened."""
     monkeypatch.setattr(resource, "claim", lambda folder: None)
-    monkeypatch.setattr(resource.checks, "check", fail)
+    monkeypatch.setattr(checks, "check", fail)
     with pytest.raises(Unfit, match=r"within 60 s: not by the deadline"):
         server.check()
 
@@ -121,7 +128,7 @@ def test_h81_who_was_asked_to_lead_is_killed_though_it_is_a_standby_still(
     machine: Machine, server: Postgres, monkeypatch: pytest.MonkeyPatch, *, planned: bool
 ) -> None:
     """Its promotion may take minutes, and comes about after the lease."""
-    monkeypatch.setattr(resource.promoting, "become_primary", fail)
+    monkeypatch.setattr(promoting, "become_primary", fail)
     with pytest.raises(NotNow):
         server.promote(soon())
     server.demote(planned=planned, deadline=soon())
@@ -136,7 +143,7 @@ def test_h81_who_is_demoted_while_it_is_asked_to_lead_is_killed_once_more(
     def demoted_meanwhile(place: Place, deadline: float) -> None:
         server.demote(planned=False, deadline=deadline)
 
-    monkeypatch.setattr(resource.promoting, "become_primary", demoted_meanwhile)
+    monkeypatch.setattr(promoting, "become_primary", demoted_meanwhile)
     server.promote(soon())
     server.demote(planned=False, deadline=soon())
     assert machine.done.count("kill") == 2
@@ -153,7 +160,7 @@ def test_h81_who_is_promoted_while_it_comes_back_is_killed(
     def promoted_meanwhile(place: Place, deadline: float) -> None:
         machine.state = PRIMARY
 
-    monkeypatch.setattr(resource.intake, "apply_received", promoted_meanwhile)
+    monkeypatch.setattr(intake, "apply_received", promoted_meanwhile)
     assert server.demote(planned=False, deadline=soon()) is None
     assert machine.done[-1] == "kill"
 
@@ -251,8 +258,8 @@ def test_no_answer_to_the_claim_is_waited_for_beyond_the_lease(
     ours, theirs = socket.socketpair()
     with ours, theirs:
         monkeypatch.setattr(psycopg, "connect", lambda *_, **__: Connection(ours))
-        monkeypatch.setattr(resource.sqlalchemy, "create_engine", lambda *_, creator, **__: creator)
-        monkeypatch.setattr(resource.stores, "SqlFence", SilentFence)
+        monkeypatch.setattr(sqlalchemy, "create_engine", lambda *_, creator, **__: creator)
+        monkeypatch.setattr(stores, "SqlFence", SilentFence)
         lease: Any = Lease(now() + 0.05)
         with pytest.raises(RequestFailed, match="cut off"):
             server.claim(lease)
