@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
 from contextlib import nullcontext, suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,22 @@ def server(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(rewinding, "stop", lambda *_: None)
     monkeypatch.setattr(rewinding, "checkpoint", lambda *_: None)
     return named
+
+
+@pytest.fixture(autouse=True)
+def children(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is begun outlives who began it; it is waited for when nothing holds it any more."""
+    launch = subprocess.Popen
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def note(*words: Any, **options: Any) -> subprocess.Popen[bytes]:
+        begun.append(launch(*words, **options))
+        return begun[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", note)
+    yield
+    for child in begun:
+        child.wait(60)
 
 
 @pytest.fixture
@@ -249,7 +266,6 @@ def begin(place: Place) -> Rewinding:
     return before
 
 
-@pytest.mark.filterwarnings("ignore:subprocess:ResourceWarning")  # it outlives who has begun it
 def test_h82_an_agent_that_is_restarted_lets_the_rewinding_go_on(
     place: Place,
     install: Callable[[str], None],
