@@ -99,6 +99,6 @@ def test_its_commands_are_those_that_there_are(page: Path) -> None:
 def test_commands_are_found_and_unknown_words_of_them_too() -> None:
     found = [words for page in PAGES for words in commands_in(page)]
     assert len(found) > 50
-    assert unknown_in(split("promote status /clusters/lab --synchronous")).endswith("--synchronous")
+    assert unknown_in(split("promote status /clusters/lab --nosuch")).endswith("--nosuch")
     assert unknown_in(split("promote enthrone /clusters/lab")).endswith("enthrone")
     assert unknown_in(split("run -nw /job -- backup --no-such-option")) == ""
