@@ -55,6 +55,12 @@ class Agent:
         pickle.dump(self._task, self.process.stdin)
         self.process.stdin.flush()
 
+    def keep_running(self) -> None:
+        """Start it again if it has ended by itself, as its init system does."""
+        if self.process is not None and self.process.poll() is not None:
+            self.end()
+            self.start()
+
     def freeze(self) -> None:
         """Stop it where it is, until it is resumed."""
         assert self.process is not None

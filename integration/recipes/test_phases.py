@@ -6,10 +6,11 @@ Of the contract: each test is run with each kind of servers.
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from election.waiting import until
+from election.waiting import LONG, until
 from recipes.page_watch import PageWatch
 from recipes.sampler import terms
 
@@ -18,6 +19,7 @@ from zkelect.recipes.page import Phase, Request
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from recipes.crew import Agent
     from recipes.stage import Stage
 
     from zkelect.recipes.page import Page
@@ -55,10 +57,11 @@ def test_h81_the_coordinator_is_killed_at_each_phase(
         assert before is not None
         begin(here, planned)
         until(lambda: assassin.killed, f"the coordinator is killed at {phase}")
-        for name in {assassin.killed, first} if not planned else {assassin.killed}:
-            here.crew.agents[name].start()  # as its init system does
-        until(lambda: settled(here, before), "a primary is open again")
-        until(here.is_joined, "all follow, or are refused")
+        back = [here.crew.agents[name] for name in {assassin.killed, *([] if planned else [first])}]
+        for agent in back:
+            agent.start()  # as its init system does
+        until(lambda: settled(here, before), "a primary is open again", within=LONG)
+        until(partial(joined, here, back), "all follow, or are refused", within=LONG)
         here.primaries.append(here.crew.wait_steady())
     here.writer.wait_for(20)
     apart = here.refused()
@@ -67,6 +70,13 @@ def test_h81_the_coordinator_is_killed_at_each_phase(
     check_terms(here, watch.pages)
     assert not planned or here.lost_rows() == []
     here.check_all_equal(without=apart)
+
+
+def joined(here: Stage[Any], back: Sequence[Agent]) -> bool:
+    """Tell whether all are; who comes back may be fenced once more, by the next coordinator."""
+    for agent in back:
+        agent.keep_running()
+    return here.is_joined()
 
 
 def may_be_apart(here: Stage[Any], pages: Sequence[Page]) -> set[str | None]:

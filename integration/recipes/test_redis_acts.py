@@ -248,6 +248,7 @@ def test_h83_a_planned_change_is_not_measured_by_what_a_restarted_primary_has_le
     cluster["alpha"].ask("sadd", "written", 1)
     cluster["alpha"].ask("save")
     cluster["alpha"].ask("sadd", "written", 2)
+    until(lambda: cluster["beta"].written() == {1, 2}, "beta has more")
     cluster["alpha"].kill()
     cluster["alpha"].start()
     for act in (
@@ -257,7 +258,7 @@ def test_h83_a_planned_change_is_not_measured_by_what_a_restarted_primary_has_le
         with pytest.raises(Incomplete, match="started anew"):
             act(soon())
     assert servers["alpha"].observe().role is Role.DEMOTED
-    until(lambda: cluster["beta"].written() == {1, 2}, "beta has more")
+    assert cluster["beta"].written() == {1, 2}
 
 
 def test_a_primary_that_was_demoted_is_promoted_again_as_long_as_it_runs(
