@@ -230,6 +230,7 @@ def test_h83_a_primary_that_is_restarted_does_not_go_on_by_itself(
     cluster["alpha"].ask("sadd", "written", 1)
     cluster["alpha"].ask("save")
     cluster["alpha"].ask("sadd", "written", 2)
+    until(lambda: cluster["beta"].written() == {1, 2}, "beta has more")
     cluster["alpha"].kill()
     cluster["alpha"].start()
     seen = servers["alpha"].observe()
