@@ -399,13 +399,15 @@ def test_close_is_called_at_the_deadline_by_another_process(
 
 def test_one_that_is_taken_back_is_not(folder: Path, tmp_path: Path, server: HookedServer) -> None:
     """The watcher takes orders in turn: when the second has come, the first was taken back."""
-    write(folder / "close", f"echo closed >> {tmp_path}/done; echo '{{}}'")
+    done = tmp_path / "done"
+    done.touch()
+    write(folder / "close", f"echo closed >> {done}; echo '{{}}'")
     server.check()
     server.arm(soon())
     server.disarm()
     server.arm(now() + 0.05)
-    until((tmp_path / "done").exists)
-    assert (tmp_path / "done").read_text() == "closed\n"
+    until(lambda: done.read_text() != "")
+    assert done.read_text() == "closed\n"
 
 
 @pytest.mark.parametrize("verb", ["promote", "open"])
