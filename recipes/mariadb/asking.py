@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import socket
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +11,7 @@ from pymysql.cursors import DictCursor
 
 from zkelect import ZkelectError
 from zkelect.recipes.deadlines import left
+from zkelect.recipes.faults import is_ours
 from zkelect.recipes.mariadb.place import split_address
 from zkelect.recipes.resource import NotNow
 
@@ -27,8 +27,6 @@ _LONGEST: Final = 3.0
 _REFUSED: Final = (1044, 1045, 1129, 1130, 1698)
 _WRITING: Final = "SET SESSION tx_read_only = OFF"  # whatever the server's sessions begin with
 _CR_CONN_HOST_ERROR: Final = 2003
-# No name server answers; or our process, or host, has no file or no memory left.
-_OURS: Final = (socket.EAI_AGAIN, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class NoAnswer(ZkelectError, NotNow):
@@ -43,7 +41,7 @@ class NoAnswer(ZkelectError, NotNow):
         first = next(iter(error.args), 0)
         self.code = first if isinstance(first, int) else 0
         self.refused = self.code in _REFUSED
-        self.ours = any(_number(cause) in _OURS for cause in _causes(error))
+        self.ours = is_ours(error)
         super().__init__(" ".join(str(part) for part in error.args) or type(error).__name__)
 
 
@@ -135,17 +133,6 @@ def _join_remote(
 
 def _unreached(address: object, error: OSError) -> pymysql.OperationalError:
     return pymysql.OperationalError(_CR_CONN_HOST_ERROR, f"no connection to {address}: {error}")
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    cause = error.__cause__ or error.__context__
-    if cause is not None:
-        yield cause
-        yield from _causes(cause)
-
-
-def _number(cause: BaseException) -> int | None:
-    return cause.errno if isinstance(cause, OSError) else None
 
 
 @contextmanager

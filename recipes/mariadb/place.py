@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import attrs
 
 from zkelect import InvalidArgument
+from zkelect.recipes.paths import absolute
 
 __all__ = ["Place", "split_address"]
-
-
-def _absolute(path: str | os.PathLike[str]) -> Path:
-    """The dead-man's process works in another folder, and would look for another server."""
-    return Path(path).absolute()
 
 
 def _is_given(_instance: object, attribute: attrs.Attribute[str], value: str) -> None:
@@ -43,7 +38,7 @@ class Place:
     """
 
     socket: Path = attrs.field(converter=Path)
-    data_directory: Path = attrs.field(converter=_absolute)
+    data_directory: Path = attrs.field(converter=absolute)
     user: str = attrs.field(validator=_is_given)
     password: str = attrs.field(default="", repr=False)
     replication_user: str = attrs.field(validator=_is_given)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from psycopg.conninfo import conninfo_to_dict
 
 from zkelect.recipes.clock import now
+from zkelect.recipes.faults import is_ours
 from zkelect.recipes.member import Answer
 
 if TYPE_CHECKING:
@@ -52,10 +53,8 @@ def _answer(host: str, port: int, conninfo: str, deadline: float) -> Answer:
         with _connect(host, port, deadline) as wire:
             wire.sendall(_greeting(conninfo))
             first = wire.recv(_LONGEST)
-    except socket.gaierror as error:  # the name may be gone with the host; or nobody could tell
-        return Answer.UNKNOWN if error.errno == socket.EAI_AGAIN else Answer.NO
-    except OSError:
-        return Answer.NO
+    except OSError as error:  # its name, too, may be gone with the host
+        return Answer.UNKNOWN if is_ours(error) else Answer.NO
     shut = not first or (first.startswith(_ERROR) and _state(first).startswith(_SHUT))
     return Answer.NO if shut else Answer.UNKNOWN
 

@@ -11,6 +11,7 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from zkelect import InvalidArgument
+from zkelect.recipes.paths import absolute
 
 __all__ = ["Place", "check_address"]
 
@@ -21,11 +22,6 @@ _FOLDERS: Final = (
     "/usr/pgsql-{version}/bin",
     "/usr/local/pgsql/bin",
 )
-
-
-def _absolute(path: str | os.PathLike[str]) -> Path:
-    """What is started in the root directory has to find it, too."""
-    return Path(path).absolute()
 
 
 def _parsed(name: str, conninfo: str) -> dict[str, Any]:
@@ -78,12 +74,12 @@ class Place:
     :ivar slots: hold the WAL for each follower by a physical slot on the primary.
     """
 
-    data_directory: Path = attrs.field(converter=_absolute)
+    data_directory: Path = attrs.field(converter=absolute)
     local: str = attrs.field(validator=_is_conninfo)
     credentials: str = attrs.field(validator=_names_no_server)
     options: tuple[str, ...] = ()
     programs: Path | None = None
-    log: Path | None = attrs.field(default=None, converter=attrs.converters.optional(_absolute))
+    log: Path | None = attrs.field(default=None, converter=attrs.converters.optional(absolute))
     slots: bool = False
 
     @property
